@@ -49,7 +49,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
             PythonLaunchDescriptionSource(str(file)),
             launch_arguments={**arguments, "frame_prefix": f"{name}/", **others}.items(),
         )
-        launches.append(GroupAction([launch], forwarding=True))
+        launches.append(GroupAction([launch]))
     return LaunchDescription([*launches, ReadyToTest()]), {"folder": folder}
 
 

@@ -10,7 +10,6 @@ from ._entities import (
     Action,
     Condition,
     Event,
-    EventHandler,
     LaunchDescriptionEntity,
     SomeEntitiesType,
     SomeSubstitutionsType,
@@ -25,7 +24,6 @@ __all__ = [
     "Action",
     "Condition",
     "Event",
-    "EventHandler",
     "InvalidLaunchFileError",
     "LaunchContext",
     "LaunchDescription",
@@ -48,5 +46,6 @@ __all__ = [
 if not TYPE_CHECKING:
     __getattr__ = refusal(
         __name__,
-        "LaunchIntrospector SomeEntitiesType_types_tuple SomeSubstitutionsType_types_tuple descriptions frontend",
+        "EventHandler LaunchIntrospector SomeEntitiesType_types_tuple SomeSubstitutionsType_types_tuple descriptions "
+        "frontend",
     )

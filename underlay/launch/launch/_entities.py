@@ -106,16 +106,13 @@ class Action(LaunchDescriptionEntity):
 class Event:
     """Something that happened in the launched system, or that shall happen."""
 
-    name = "launch.Event"
-
 
 class BaseEventHandler:
     """Decides which events it handles, and handles those."""
 
-    def __init__(self, *, matcher: Callable[[Any], bool], handle_once: bool = False) -> None:
-        """Handle events for which `matcher` is true, only the first of them if `handle_once`."""
+    def __init__(self, *, matcher: Callable[[Any], bool]) -> None:
+        """Handle events for which `matcher` is true."""
         self.__matcher = matcher
-        self.handle_once = handle_once
 
     def matches(self, event: Event) -> bool:
         """Report whether this handler handles the event."""
@@ -128,29 +125,7 @@ class BaseEventHandler:
     def handle(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
         """Make the event known as ``context.locals.event``; subclasses return entities to visit."""
         context.extend_locals({"event": event})
-        if self.handle_once:
-            context.unregister_event_handler(self)
         return None
-
-
-class EventHandler(BaseEventHandler):
-    """Yields fixed entities on each matching event."""
-
-    def __init__(
-        self, *, matcher: Callable[[Any], bool], entities: SomeEntitiesType | None = None, handle_once: bool = False
-    ) -> None:
-        """Visit `entities` when an event matches."""
-        super().__init__(matcher=matcher, handle_once=handle_once)
-        self.entities = entities
-
-    def describe(self) -> tuple[str, list[LaunchDescriptionEntity]]:
-        """Describe the handler and its entities."""
-        return super().describe()[0], as_list(self.entities)
-
-    def handle(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
-        """Return the entities."""
-        super().handle(event, context)
-        return self.entities
 
 
 def as_list(some: Any) -> list[Any]:

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import logging
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ from .launch_context import LaunchContext
 from .launch_description_sources import AnyLaunchDescriptionSource, LaunchDescriptionSource
 from .logging import get_logger, get_output_loggers
 from .substitutions import LaunchConfiguration, SubstitutionFailure
-from .utilities import ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions
+from .utilities import normalize_to_list_of_substitutions, perform_substitutions
 
 if TYPE_CHECKING:
     from .launch_description import LaunchDescription
@@ -90,8 +89,6 @@ class OpaqueFunction(Action):
         super().__init__(**left_over_kwargs)
         if not callable(function):
             raise TypeError(f"OpaqueFunction expected a callable for 'function', got '{type(function)}'")
-        ensure_argument_type(args, (Iterable, type(None)), "args", "OpaqueFunction")
-        ensure_argument_type(kwargs, (dict, type(None)), "kwargs", "OpaqueFunction")
         self.__function = function
         self.__args = tuple(args or ())
         self.__kwargs = dict(kwargs or {})
@@ -178,22 +175,9 @@ class DeclareLaunchArgument(Action):
             )
 
 
-class BeginScope(Action):
-    """Begins a scope of launch configurations and of the environment."""
-
-    def __init__(self, kept: Mapping[Any, Any] | None = None) -> None:
-        """Inherit everything, or of the launch configurations only those in `kept`, with these values."""
-        super().__init__()
-        self.forwarding = kept is None
-        self.__kept = _variables(kept or {})
-
+class _BeginScope(Action):
     def execute(self, context: LaunchContext) -> None:
-        """Begin the scope; the values are performed before anything is removed."""
         context._push_scope()
-        if not self.forwarding:
-            kept = {perform_substitutions(context, n): perform_substitutions(context, v) for n, v in self.__kept}
-            context._reset_scope()
-            context.launch_configurations.update(kept)
 
 
 class _EndScope(Action):
@@ -212,20 +196,14 @@ class GroupAction(Action):
         actions: Iterable[LaunchDescriptionEntity],
         *,
         scoped: bool = True,
-        forwarding: bool = True,
         launch_configurations: Mapping[Any, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Yield `actions` with `launch_configurations` set; if not `forwarding`, a scope inherits nothing."""
+        """Yield `actions` with `launch_configurations` set."""
         super().__init__(**kwargs)
         values = dict(launch_configurations or {})
-        sets: list[LaunchDescriptionEntity] = [SetLaunchConfiguration(name, value) for name, value in values.items()]
-        if not scoped:
-            self.__entities = [*sets, *actions]
-        elif forwarding:
-            self.__entities = [BeginScope(), *sets, *actions, _EndScope()]
-        else:
-            self.__entities = [BeginScope(values), *actions, _EndScope()]
+        inner = [*(SetLaunchConfiguration(name, value) for name, value in values.items()), *actions]
+        self.__entities: list[LaunchDescriptionEntity] = [_BeginScope(), *inner, _EndScope()] if scoped else inner
 
     def get_sub_entities(self) -> list[LaunchDescriptionEntity]:
         """List the actions together with those that begin and end the scope."""
@@ -352,82 +330,52 @@ class RegisterEventHandler(Action):
         return [(text, entities)] if entities else []
 
 
-class _OnTimer(BaseEventHandler):
-    def __init__(self, timer: TimerAction) -> None:
-        super().__init__(
-            matcher=lambda event: isinstance(event, TimerEvent) and event.timer_action is timer, handle_once=True
-        )
-
-    def handle(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
-        super().handle(event, context)
-        assert isinstance(event, TimerEvent)
-        return event.timer_action.handle(context)
-
-
 class TimerAction(Action):
-    """Yields entities once a period of time is over, unless it is cancelled before."""
+    """Yields entities once a period of time is over, unless a shutdown or cancel() comes before."""
 
     def __init__(
-        self,
-        *,
-        period: float | SomeSubstitutionsType,
-        actions: Iterable[LaunchDescriptionEntity],
-        cancel_on_shutdown: bool | SomeSubstitutionsType = True,
-        **kwargs: Any,
+        self, *, period: float | SomeSubstitutionsType, actions: Iterable[LaunchDescriptionEntity], **kwargs: Any
     ) -> None:
-        """Yield `actions` after `period` seconds; a shutdown cancels that if `cancel_on_shutdown`."""
+        """Yield `actions` after `period` seconds."""
         super().__init__(**kwargs)
-        ensure_argument_type(period, (str, Substitution, Iterable, float), "period", "TimerAction")
-        ensure_argument_type(actions, Iterable, "actions", "TimerAction")
-        self.period = float(period) if isinstance(period, (str, float)) else normalize_to_list_of_substitutions(period)
+        self.period = normalize_to_list_of_substitutions(str(period) if isinstance(period, (int, float)) else period)
         self.actions = list(actions)
-        self.__cancel_on_shutdown = _truth_substitutions(cancel_on_shutdown)
-        self.__locals: dict[str, Any] = {}
-        self.__canceled = False
-        self.__completed: asyncio.Future[None] | None = None
-        self.__timer: asyncio.TimerHandle | None = None
+        self.__waiting: asyncio.Task[None] | None = None
 
     def describe_conditional_sub_entities(self) -> list[tuple[str, Iterable[LaunchDescriptionEntity]]]:
         """List what the timer yields if it is not cancelled."""
-        return [(f"{self.period} seconds pass without being canceled", self.actions)]
-
-    def handle(self, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        """Return the actions, with the locals of the timer's own visit."""
-        context.extend_locals(self.__locals)
-        return self.actions
+        return [("the period passes without being canceled", self.actions)]
 
     def cancel(self) -> None:
         """Cancel the timer; without effect once it has fired. Not to be called from another thread."""
-        self.__canceled = True
-        if self.__timer is not None:
-            self.__timer.cancel()
-        self.__complete()
-
-    def __complete(self) -> None:
-        if self.__completed is not None and not self.__completed.done():
-            self.__completed.set_result(None)
+        if self.__waiting is not None:
+            self.__waiting.cancel()
 
     def execute(self, context: LaunchContext) -> None:
         """Begin to wait."""
-        loop = context._running_loop()
-        self.__completed = loop.create_future()
-        if self.__canceled:
-            self.__complete()
-            return
-        period = self.period if isinstance(self.period, float) else _seconds(context, self.period, "period")
-        self.__locals = context.get_locals_as_dict()
-        context.register_event_handler(_OnTimer(self))
-        if evaluate_condition_expression(context, self.__cancel_on_shutdown):
-            context.register_event_handler(OnShutdown(on_shutdown=lambda event, context: self.cancel()))
-        self.__timer = loop.call_later(period, self.__fire, context)
+        context.register_event_handler(_OnTimer(self, context.get_locals_as_dict()))
+        context.register_event_handler(OnShutdown(on_shutdown=lambda event, context: self.cancel()))
+        seconds = _seconds(context, self.period, "period")
+        self.__waiting = context._running_loop().create_task(self.__wait(context, seconds))
 
-    def __fire(self, context: LaunchContext) -> None:
+    async def __wait(self, context: LaunchContext, seconds: float) -> None:
+        await asyncio.sleep(seconds)
         context.emit_event_sync(TimerEvent(timer_action=self))
-        self.__complete()
 
     def get_asyncio_future(self) -> asyncio.Future[None] | None:
         """Return the future that is done when the timer has fired or was cancelled."""
-        return self.__completed
+        return self.__waiting
+
+
+class _OnTimer(BaseEventHandler):
+    def __init__(self, timer: TimerAction, values: dict[str, Any]) -> None:
+        super().__init__(matcher=lambda event: isinstance(event, TimerEvent) and event.timer_action is timer)
+        self.__timer, self.__values = timer, values
+
+    def handle(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
+        context.unregister_event_handler(self)
+        context.extend_locals(self.__values)
+        return self.__timer.actions
 
 
 class ExecuteProcess(Action):
@@ -545,7 +493,7 @@ class ExecuteProcess(Action):
         name = os.path.basename(cmd[0]) if self.__name is None else perform_substitutions(context, self.__name)
         if self.__prefix is not None:
             cmd = shlex.split(perform_substitutions(context, self.__prefix)) + cmd
-        elif re.match(context.launch_configurations.get("launch-prefix-filter", ""), os.path.basename(cmd[0])):
+        else:
             cmd = shlex.split(context.launch_configurations.get("launch-prefix", "")) + cmd
         environment = dict(context.environment) if self.__env is None else {}
         for variable, value in (*(self.__env or ()), *self.__additional_env):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from ._coverage import refusal
 from ._entities import BaseEventHandler, Event, LaunchDescriptionEntity, SomeEntitiesType, as_list
@@ -27,33 +27,26 @@ OnText: TypeAlias = Callable[[ProcessIO], SomeEntitiesType | None]
 class _Reacting(BaseEventHandler):
     """Visits entities, or what a function returns for the event and the context."""
 
-    def __init__(self, reaction: Reaction, name: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.__reaction = reaction
-        self.__entities: list[LaunchDescriptionEntity] | None = None
-        if not callable(reaction):
-            self.__entities = as_list(reaction) if isinstance(reaction, Iterable) else [reaction]
-        for entity in self.__entities or ():
+    def __init__(self, reaction: Reaction, matcher: Callable[[Event], bool]) -> None:
+        super().__init__(matcher=matcher)
+        self.__function = reaction if callable(reaction) else None
+        self.__entities = [] if callable(reaction) else as_list(reaction)
+        for entity in self.__entities:
             if not isinstance(entity, LaunchDescriptionEntity):
-                raise TypeError(f"expected '{name}' to hold entities of a launch description, but got {type(entity)}")
+                raise TypeError(f"expected entities of a launch description to react with, but got {type(entity)}")
 
     def handle(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
         """Return the entities with which to react."""
         super().handle(event, context)
-        if self.__entities is not None:
-            return self.__entities
-        assert callable(self.__reaction)
-        return self.__reaction(event, context)
+        return self.__entities if self.__function is None else self.__function(event, context)
 
     def describe(self) -> tuple[str, list[LaunchDescriptionEntity]]:
         """Describe the handler and the entities that are known beforehand."""
-        return super().describe()[0], list(self.__entities or ())
+        return super().describe()[0], self.__entities
 
 
 class _OnProcessEvent(_Reacting):
-    def __init__(
-        self, target: Target, event_cls: type[RunningProcessEvent], *, reaction: Reaction, name: str, **kwargs: Any
-    ) -> None:
+    def __init__(self, target: Target, event_cls: type[RunningProcessEvent], reaction: Reaction) -> None:
         """React to events of process `target`, of those for which it is true, or of any."""
         from .actions import ExecuteProcess  # late: that action registers event handlers itself
 
@@ -65,60 +58,54 @@ class _OnProcessEvent(_Reacting):
                 return isinstance(event, event_cls)
             return callable(target) and bool(target(event.action))
 
-        super().__init__(reaction, name, matcher=matches, **kwargs)
+        super().__init__(reaction, matches)
 
 
 class OnProcessStart(_OnProcessEvent):
     """Reacts when a process was started."""
 
-    def __init__(self, *, target_action: Target = None, on_start: Reaction, **kwargs: Any) -> None:
+    def __init__(self, *, target_action: Target = None, on_start: Reaction) -> None:
         """React to `target_action`, to those for which it is true, or to any."""
-        super().__init__(target_action, ProcessStarted, reaction=on_start, name="on_start", **kwargs)
+        super().__init__(target_action, ProcessStarted, on_start)
 
 
 class OnProcessExit(_OnProcessEvent):
     """Reacts when a process has ended."""
 
-    def __init__(self, *, target_action: Target = None, on_exit: Reaction, **kwargs: Any) -> None:
+    def __init__(self, *, target_action: Target = None, on_exit: Reaction) -> None:
         """React to `target_action`, to those for which it is true, or to any."""
-        super().__init__(target_action, ProcessExited, reaction=on_exit, name="on_exit", **kwargs)
+        super().__init__(target_action, ProcessExited, on_exit)
 
 
 class OnProcessIO(_OnProcessEvent):
     """Reacts when a process has written something."""
 
     def __init__(
-        self,
-        *,
-        target_action: Target = None,
-        on_stdin: OnText | None = None,
-        on_stdout: OnText | None = None,
-        on_stderr: OnText | None = None,
-        **kwargs: Any,
+        self, *, target_action: Target = None, on_stdout: OnText | None = None, on_stderr: OnText | None = None
     ) -> None:
-        """Call one of the callables with the event; no process ever writes to its standard input."""
+        """Call one of the callables with the event."""
 
         def react(event: ProcessIO, context: LaunchContext) -> SomeEntitiesType | None:
-            reaction = on_stdout if event.from_stdout else on_stderr if event.from_stderr else on_stdin
+            reaction = on_stdout if event.from_stdout else on_stderr
             return None if reaction is None else reaction(event)
 
-        super().__init__(target_action, ProcessIO, reaction=react, name="on_stdout", **kwargs)
+        super().__init__(target_action, ProcessIO, react)
 
 
 class OnShutdown(_Reacting):
     """Reacts when the launched system begins to shut down."""
 
-    def __init__(self, *, on_shutdown: Reaction, **kwargs: Any) -> None:
+    def __init__(self, *, on_shutdown: Reaction) -> None:
         """Visit `on_shutdown`, or what it returns for the event and the context."""
-        super().__init__(on_shutdown, "on_shutdown", matcher=lambda event: isinstance(event, Shutdown), **kwargs)
+        super().__init__(on_shutdown, lambda event: isinstance(event, Shutdown))
 
 
 class OnIncludeLaunchDescription(BaseEventHandler):
     """Yields the launch description of each IncludeLaunchDescription event."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self) -> None:
         """Handle the events of that type."""
-        super().__init__(matcher=lambda event: isinstance(event, IncludeLaunchDescription), **kwargs)
+        super().__init__(matcher=lambda event: isinstance(event, IncludeLaunchDescription))
 
     def handle(self, event: Event, context: LaunchContext) -> SomeEntitiesType | None:
         """Return the launch description."""

@@ -20,11 +20,9 @@ class LaunchContext:
         """Keep `argv` for the entities; `noninteractive` says that no terminal sends its Ctrl-C to the children."""
         self.__argv = [] if argv is None else list(argv)
         self.__noninteractive = noninteractive
-        self.__globals: dict[str, Any] = {}
         self.__locals: dict[str, Any] = {}
         self.__launch_configurations: dict[str, Any] = {}
         self.__scopes: list[tuple[dict[str, Any], dict[str, str]]] = []
-        self.__initial_environment = dict(os.environ)
         self.__loop: asyncio.AbstractEventLoop | None = None
         self.__is_shutdown = False
         self._news = asyncio.Event()
@@ -52,11 +50,6 @@ class LaunchContext:
     def _set_is_shutdown(self, state: bool) -> None:
         self.__is_shutdown = state
 
-    @property
-    def asyncio_loop(self) -> asyncio.AbstractEventLoop | None:
-        """The event loop of the running launch service, None before and after."""
-        return self.__loop
-
     def _set_asyncio_loop(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.__loop = loop
         self._news = asyncio.Event()
@@ -77,22 +70,18 @@ class LaunchContext:
             with contextlib.suppress(RuntimeError):
                 self.__loop.call_soon_threadsafe(self._news.set)
 
-    def extend_globals(self, extensions: dict[str, Any]) -> None:
-        """Add to the locals for good; locals of the same name take precedence."""
-        self.__globals.update(extensions)
-
     def extend_locals(self, extensions: dict[str, Any]) -> None:
         """Add to the locals until the handling of the current event ends."""
         self.__locals.update(extensions)
 
     def get_locals_as_dict(self) -> dict[str, Any]:
-        """Return the locals and globals as one dictionary."""
-        return {**self.__globals, **self.__locals}
+        """Return the locals as a dictionary."""
+        return dict(self.__locals)
 
     @property
     def locals(self) -> SimpleNamespace:
-        """The locals and globals as attributes, to be read: extend_locals() sets them."""
-        return SimpleNamespace(**self.get_locals_as_dict())
+        """The locals as attributes, to be read: extend_locals() sets them."""
+        return SimpleNamespace(**self.__locals)
 
     @contextlib.contextmanager
     def _scoped_locals(self) -> Iterator[None]:
@@ -112,23 +101,18 @@ class LaunchContext:
 
     def _pop_scope(self) -> None:
         self.__launch_configurations, environment = self.__scopes.pop()
-        _replace_environment(environment)
-
-    def _reset_scope(self) -> None:
-        self.__launch_configurations.clear()
-        _replace_environment(self.__initial_environment)
+        # os.environ itself must stay: only its methods reach the C environment.
+        os.environ.clear()
+        os.environ.update(environment)
 
     @property
     def environment(self) -> MutableMapping[str, str]:
         """The environment that children inherit: that of this very process."""
         return os.environ
 
-    def register_event_handler(self, event_handler: BaseEventHandler, append: bool = False) -> None:
-        """Register a handler, before those already registered unless `append`."""
-        if append:
-            self._event_handlers.append(event_handler)
-        else:
-            self._event_handlers.appendleft(event_handler)
+    def register_event_handler(self, event_handler: BaseEventHandler) -> None:
+        """Register a handler, before those already registered."""
+        self._event_handlers.appendleft(event_handler)
 
     def unregister_event_handler(self, event_handler: BaseEventHandler) -> None:
         """Unregister a handler; ValueError if it is not registered."""
@@ -139,16 +123,6 @@ class LaunchContext:
         self._events.append(event)
         self._notify()
 
-    async def emit_event(self, event: Event) -> None:
-        """Queue an event."""
-        self.emit_event_sync(event)
-
     def perform_substitution(self, substitution: Substitution) -> str:
         """Perform one substitution in this context."""
         return substitution.perform(self)
-
-
-def _replace_environment(environment: dict[str, str]) -> None:
-    # os.environ itself must stay: only its methods reach the C environment.
-    os.environ.clear()
-    os.environ.update(environment)

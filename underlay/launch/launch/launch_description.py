@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ._entities import Action, LaunchDescriptionEntity
-from .actions import BeginScope, DeclareLaunchArgument, IncludeLaunchDescription
+from .actions import DeclareLaunchArgument, IncludeLaunchDescription
 
 if TYPE_CHECKING:
     from .launch_context import LaunchContext
@@ -59,8 +59,6 @@ def _collect(
     includes: list[IncludeLaunchDescription] | None,
 ) -> None:
     for entity in entities:
-        if isinstance(entity, BeginScope) and not entity.forwarding:
-            return  # what is declared after this cannot be set from outside
         if isinstance(entity, DeclareLaunchArgument) and entity.name not in arguments:
             entity._conditionally_included = conditional or entity.condition is not None
             arguments[entity.name] = (entity, includes)

@@ -7,7 +7,7 @@ import contextlib
 import logging as python_logging
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from . import logging
@@ -41,16 +41,6 @@ class LaunchService:
         """The context that the entities share."""
         return self.__context
 
-    @property
-    def event_loop(self) -> asyncio.AbstractEventLoop | None:
-        """The loop in which the service runs, None if it does not run."""
-        return self.__loop
-
-    @property
-    def task(self) -> asyncio.Task[Any] | None:
-        """The task in which the service runs, or ran last."""
-        return self.__task
-
     def emit_event(self, event: Event) -> None:
         """Queue an event, from any thread; a service that does not run handles it once it does."""
         self.__context.emit_event_sync(event)
@@ -70,7 +60,7 @@ class LaunchService:
         down; else 0. In the main thread, SIGINT, SIGTERM and SIGQUIT are handled meanwhile; another thread will do too.
         """
         with self.__running():
-            logging.log_launch_config(logger=self.__logger)
+            self.__logger.info(f"All log files can be found below {logging.launch_config.log_dir}")
             try:
                 await self.__work(shutdown_when_idle)
             except asyncio.CancelledError:
@@ -147,7 +137,7 @@ class LaunchService:
             return
         if not isinstance(entity, LaunchDescriptionEntity):
             raise RuntimeError(f"expected a LaunchDescriptionEntity from event_handler, got '{entity}'")
-        for _, future in _visit_all(entity, self.__context):
+        for future in _visit_all(entity, self.__context):
             if future not in self.__context._futures:
                 self.__context.add_completion_future(future)
 
@@ -199,27 +189,10 @@ class LaunchService:
             future.cancel()
         return remaining
 
-    def shutdown(self, force_sync: bool = False) -> Coroutine[Any, Any, None] | None:
-        """Shut the system down, from any thread; without effect on a service that does not run.
-
-        Called within the loop of the service, and not with `force_sync`, this returns a coroutine to await.
-        """
-        loop = self.__loop
-        if loop is None:
-            return None
-        self.__begin_shutdown("LaunchService.shutdown() called")
-        return None if force_sync or not _runs_here(loop) else _nothing()
-
-
-def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:  # no loop runs in this thread
-        return False
-
-
-async def _nothing() -> None:
-    """Stand for a shutdown that has been asked for already."""
+    def shutdown(self) -> None:
+        """Shut the system down, from any thread; without effect on a service that does not run."""
+        if self.__loop is not None:
+            self.__begin_shutdown("LaunchService.shutdown() called")
 
 
 @contextlib.contextmanager
@@ -242,13 +215,11 @@ def _handled(
                 signal.signal(number, previous)
 
 
-def _visit_all(
-    entity: LaunchDescriptionEntity, context: LaunchContext
-) -> Iterator[tuple[LaunchDescriptionEntity, asyncio.Future[Any]]]:
+def _visit_all(entity: LaunchDescriptionEntity, context: LaunchContext) -> Iterator[asyncio.Future[Any]]:
     """Visit `entity` and what it yields; report each future at once, so that none is lost if a later visit raises."""
     sub_entities = entity.visit(context)
     future = entity.get_asyncio_future()
     if future is not None:
-        yield entity, future
+        yield future
     for sub_entity in sub_entities or ():
         yield from _visit_all(sub_entity, context)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from ._coverage import refusal
 
-__all__ = ["LaunchConfig", "get_logger", "get_output_loggers", "launch_config", "log_launch_config", "reset"]
+__all__ = ["LaunchConfig", "get_logger", "get_output_loggers", "launch_config", "reset"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(__name__, "LaunchLogger handlers")
+    __getattr__ = refusal(__name__, "LaunchLogger handlers log_launch_config")
 
 # Where the standard output and the standard error of a process go.
 _OUTPUTS = {
@@ -29,16 +29,12 @@ _OUTPUTS = {
 }
 
 
-def _formatter(text: str) -> logging.Formatter:
-    return logging.Formatter(text, style="{")
-
-
 class _ScreenHandler(logging.Handler):
     """Writes to the standard output of the moment, so that redirecting it works at any time."""
 
-    def __init__(self, formatter: logging.Formatter) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
-        self.setFormatter(formatter)
+        self.setFormatter(logging.Formatter(text, style="{"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record; characters that the stream cannot encode are replaced."""
@@ -54,10 +50,10 @@ class _ScreenHandler(logging.Handler):
 class _LogFileHandler(logging.FileHandler):
     """Writes to a file that is created on the first record, and its directory with it."""
 
-    def __init__(self, locate: Callable[[], str], formatter: logging.Formatter) -> None:
+    def __init__(self, locate: Callable[[], str], text: str) -> None:
         super().__init__("unused", mode="a", encoding="utf-8", delay=True)
         self.__locate = locate
-        self.setFormatter(formatter)
+        self.setFormatter(logging.Formatter(text, style="{"))
 
     def _open(self) -> TextIOWrapper:
         self.baseFilename = self.__locate()
@@ -66,9 +62,6 @@ class _LogFileHandler(logging.FileHandler):
 
 class LaunchConfig:
     """Level and log directory of all loggers of the launch."""
-
-    # Refuses the attributes of upstream's that are not covered.
-    __slots__ = ("_configured", "_file_handlers", "_log_dir", "_raw_screen_handler", "_screen_handler")
 
     def __init__(self) -> None:
         """Begin with the defaults; nothing is created on disk yet."""
@@ -83,9 +76,11 @@ class LaunchConfig:
                 handler.close()
         self._configured = set()
         self._log_dir: Path | None = None
-        self._file_handlers: dict[str, _LogFileHandler] = {}
-        self._screen_handler = _ScreenHandler(_formatter("[{levelname}] [{name}]: {msg}"))
-        self._raw_screen_handler = _ScreenHandler(_formatter("{msg}"))
+        self._screen_handler = _ScreenHandler("[{levelname}] [{name}]: {msg}")
+        self._raw_screen_handler = _ScreenHandler("{msg}")
+        # Two handlers append to one file: each has its own format.
+        self._file_handler = _LogFileHandler(self.get_log_file_path, "{created:.7f} [{levelname}] [{name}]: {msg}")
+        self._raw_file_handler = _LogFileHandler(self.get_log_file_path, "{created:.7f} {msg}")
 
     @property
     def level(self) -> int:
@@ -103,37 +98,23 @@ class LaunchConfig:
             self._log_dir = _create_directory()
         return str(self._log_dir)
 
-    @log_dir.setter
-    def log_dir(self, new_log_dir: str | os.PathLike[str] | None) -> None:
-        if new_log_dir is not None and not Path(new_log_dir).is_dir():
-            raise ValueError(f"{new_log_dir} is not a directory")
-        self._log_dir = None if new_log_dir is None else Path(new_log_dir)
-
     def get_screen_handler(self) -> logging.Handler:
         """Return the handler that writes the launch's own records to the screen."""
         return self._screen_handler
 
-    def get_log_file_path(self, file_name: str = "launch.log") -> str:
-        """Return the path of a log file."""
-        return os.path.join(self.log_dir, file_name)
+    def get_log_file_path(self) -> str:
+        """Return the path of the log file."""
+        return os.path.join(self.log_dir, "launch.log")
 
-    def get_log_file_handler(self) -> logging.Handler:
-        """Return the handler that writes the launch's own records to the log file."""
-        return self._file_handler("launch.log", "{created:.7f} [{levelname}] [{name}]: {msg}")
-
-    def _file_handler(self, key: str, text: str) -> logging.Handler:
-        # Two handlers append to one file: each has its own format.
-        if key not in self._file_handlers:
-            self._file_handlers[key] = _LogFileHandler(self.get_log_file_path, _formatter(text))
-        return self._file_handlers[key]
-
-    def _attach(self, logger: logging.Logger, handlers: list[logging.Handler]) -> None:
+    def _attach(self, name: str | None, handlers: list[logging.Handler]) -> logging.Logger:
+        logger = logging.getLogger(name)
         if logger not in self._configured:
             self._configured.add(logger)
             logger.propagate = False
         for handler in handlers:
             if handler not in logger.handlers:
                 logger.addHandler(handler)
+        return logger
 
 
 def _create_directory() -> Path:
@@ -164,15 +145,7 @@ launch_config = LaunchConfig()
 
 def get_logger(name: str | None = None) -> logging.Logger:
     """Return the logger of that name, which writes to the screen and to launch.log."""
-    logger = logging.getLogger(name)
-    launch_config._attach(logger, [launch_config.get_screen_handler(), launch_config.get_log_file_handler()])
-    return logger
-
-
-def log_launch_config(*, logger: logging.Logger) -> None:
-    """Log what a user should know of the logging."""
-    logger.info(f"All log files can be found below {launch_config.log_dir}")
-    logger.info(f"Default logging verbosity is set to {logging.getLevelName(launch_config.level)}")
+    return launch_config._attach(name, [launch_config._screen_handler, launch_config._file_handler])
 
 
 def reset() -> None:
@@ -187,16 +160,9 @@ def get_output_loggers(process_name: str, output_config: str) -> tuple[logging.L
             f"'{output_config}' is not a valid output configuration of this stand-in for launch, "
             f"expected one of {', '.join(_OUTPUTS)}"
         )
-    stdout, stderr = _OUTPUTS[output_config]
-    return _output_logger(f"{process_name}-stdout", stdout), _output_logger(f"{process_name}-stderr", stderr)
-
-
-def _output_logger(name: str, destinations: set[str]) -> logging.Logger:
-    handlers: list[logging.Handler] = []
-    if "screen" in destinations:
-        handlers.append(launch_config._raw_screen_handler)
-    if "log" in destinations:
-        handlers.append(launch_config._file_handler("launch.log, output", "{created:.7f} {msg}"))
-    logger = logging.getLogger(name)
-    launch_config._attach(logger, handlers)
-    return logger
+    handlers = {"screen": launch_config._raw_screen_handler, "log": launch_config._raw_file_handler}
+    stdout, stderr = (
+        launch_config._attach(f"{process_name}-{stream}", [handlers[name] for name in sorted(destinations)])
+        for stream, destinations in zip(("stdout", "stderr"), _OUTPUTS[output_config], strict=True)
+    )
+    return stdout, stderr

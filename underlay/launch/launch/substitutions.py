@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._coverage import refusal
 from ._entities import SomeSubstitutionsType, Substitution
-from .utilities import ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions
+from .utilities import normalize_to_list_of_substitutions, perform_substitutions
 
 if TYPE_CHECKING:
     from .launch_context import LaunchContext
@@ -129,8 +129,6 @@ class PythonExpression(Substitution):
         self, expression: SomeSubstitutionsType, python_modules: str | Substitution | Iterable[Any] = ("math",)
     ) -> None:
         """Evaluate `expression` with `python_modules` imported."""
-        for argument, name in ((expression, "expression"), (python_modules, "python_modules")):
-            ensure_argument_type(argument, (str, Substitution, Iterable), name, "PythonExpression")
         self.expression = normalize_to_list_of_substitutions(expression)
         self.python_modules = normalize_to_list_of_substitutions(python_modules)
 

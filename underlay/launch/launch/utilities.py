@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._coverage import refusal
 from ._entities import SomeSubstitutionsType, Substitution
@@ -13,25 +13,11 @@ if TYPE_CHECKING:
 else:
     __getattr__ = refusal(
         __name__,
-        "AsyncSafeSignalManager is_a is_a_subclass isclassinstance normalize_to_list_of_entities type_utils "
-        "visit_all_entities_and_collect_futures",
+        "AsyncSafeSignalManager ensure_argument_type is_a is_a_subclass isclassinstance normalize_to_list_of_entities "
+        "type_utils visit_all_entities_and_collect_futures",
     )
 
-__all__ = ["ensure_argument_type", "normalize_to_list_of_substitutions", "perform_substitutions"]
-
-
-def ensure_argument_type(
-    argument: object, types: type | Iterable[Any], argument_name: str, caller: str | None = None
-) -> None:
-    """Raise TypeError unless `argument` is an instance of one of `types`."""
-    allowed = tuple(types) if isinstance(types, Iterable) else (types,)
-    if isinstance(argument, allowed):
-        return
-    prefix = "E" if caller is None else f"'{caller}' e"
-    names = ", ".join(str(each) for each in allowed)
-    raise TypeError(
-        f"{prefix}xpected '{argument_name}' to be one of [{names}], but got '{argument}' of type '{type(argument)}'"
-    )
+__all__ = ["normalize_to_list_of_substitutions", "perform_substitutions"]
 
 
 def normalize_to_list_of_substitutions(subs: SomeSubstitutionsType) -> list[Substitution]:

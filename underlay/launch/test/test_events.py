@@ -4,65 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from launch import Event, EventHandler
-from launch.actions import (
-    EmitEvent,
-    ExecuteProcess,
-    LogInfo,
-    OpaqueFunction,
-    RegisterEventHandler,
-    Shutdown,
-    TimerAction,
-)
-from launch.event_handlers import OnProcessExit, OnProcessIO, OnProcessStart
+from launch.actions import EmitEvent, ExecuteProcess, LogInfo, RegisterEventHandler, Shutdown, TimerAction
+from launch.event_handlers import OnProcessExit, OnProcessIO, OnProcessStart, OnShutdown
+from launch.events import Shutdown as ShutdownEvent
 from launch.events.process import ProcessExited, ProcessStarted, ProcessStderr, ProcessStdout
 from launch.substitutions import LaunchConfiguration
-
-
-class Custom(Event):
-    name = "test.Custom"
-
-    def __init__(self, text: str = "") -> None:
-        self.text = text
-
-
-LOG_TEXT = OpaqueFunction(function=lambda context: [LogInfo(msg=context.locals.event.text)])
 
 
 def words(outcome) -> list[str]:
     return [line.split("]: ")[1] for line in outcome.screen.splitlines() if "[launch.user]" in line]
 
 
-def test_handler_reacts_to_each_matching_event_with_the_event_at_hand(run):
-    handler = EventHandler(matcher=lambda event: isinstance(event, Custom), entities=LOG_TEXT)
+def test_handlers_registered_later_react_first_with_the_event_at_hand(run):
+    def handler(word):
+        return OnShutdown(on_shutdown=lambda event, context: LogInfo(msg=f"{word} {context.locals.event.reason}"))
 
     outcome = run(
-        RegisterEventHandler(handler),
-        EmitEvent(event=Custom("one")),
-        EmitEvent(event=Event()),
-        EmitEvent(event=Custom("two")),
+        *(RegisterEventHandler(handler(word)) for word in ("first", "second")),
+        EmitEvent(event=ShutdownEvent(reason="done")),
     )
 
-    assert words(outcome) == ["one", "two"]
-
-
-def test_handler_may_react_once_only(run):
-    handler = EventHandler(
-        matcher=lambda event: isinstance(event, Custom), entities=[LogInfo(msg="once")], handle_once=True
-    )
-
-    assert words(run(RegisterEventHandler(handler), *(EmitEvent(event=Custom()) for _ in range(2)))) == ["once"]
-
-
-def test_handlers_registered_later_react_first_unless_appended(service, run):
-    def handler(word):
-        return EventHandler(matcher=lambda event: isinstance(event, Custom), entities=[LogInfo(msg=word)])
-
-    for word in ("first", "second"):
-        service.context.register_event_handler(handler(word))
-    service.context.register_event_handler(handler("third"), append=True)
-
-    assert words(run(EmitEvent(event=Custom()))) == ["second", "first", "third"]
+    assert words(outcome) == ["second done", "first done"]
 
 
 @pytest.mark.stand_in("upstream's output can come behind the end, or never")
@@ -100,8 +62,6 @@ def test_life_of_a_process_is_told_in_order(run, python):
     [
         (lambda: OnProcessExit(target_action="talker", on_exit=[]), "ExecuteLocal|runs a process"),
         (lambda: OnProcessExit(on_exit=["text"]), "(?i)entit"),
-        (lambda: OpaqueFunction(function="text"), "callable"),
-        (lambda: TimerAction(period=None, actions=[]), "period"),
     ],
 )
 def test_wrong_types_are_refused_at_once(make, message):
@@ -119,16 +79,5 @@ def test_timer_waits_for_its_period(run):
     assert words(outcome) == ["now", "soon", "later"]
 
 
-@pytest.mark.parametrize(("cancel", "told"), [(True, []), (False, ["after all"])])
-def test_shutdown_cancels_timers_unless_told_otherwise(run, cancel, told):
-    timer = TimerAction(period=0.05, actions=[LogInfo(msg="after all")], cancel_on_shutdown=cancel)
-
-    assert words(run(timer, Shutdown())) == told
-
-
-def test_timer_remembers_the_locals_of_its_visit(run):
-    handler = EventHandler(
-        matcher=lambda event: isinstance(event, Custom), entities=[TimerAction(period=0.0, actions=[LOG_TEXT])]
-    )
-
-    assert words(run(RegisterEventHandler(handler), EmitEvent(event=Custom("remembered")))) == ["remembered"]
+def test_shutdown_cancels_timers(run):
+    assert words(run(TimerAction(period=0.05, actions=[LogInfo(msg="after all")]), Shutdown())) == []

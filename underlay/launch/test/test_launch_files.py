@@ -138,7 +138,6 @@ def test_arguments_are_found_through_groups_and_inclusions_but_once():
             DeclareLaunchArgument("outer", default_value="1"),
             GroupAction([IncludeLaunchDescription(LaunchDescriptionSource(inner))]),
             TimerAction(period=1.0, actions=[conditional]),
-            GroupAction([DeclareLaunchArgument("unreachable")], forwarding=False),
         ]
     )
 
@@ -220,12 +219,6 @@ def test_group_keeps_what_its_actions_set_to_itself(tells):
 
 def test_group_without_scope_lets_it_out(tells):
     assert tells(GroupAction(CHANGES, scoped=False), tell("after")) == {"after": "23y"}
-
-
-def test_group_that_does_not_forward_inherits_nothing_but_what_it_names(tells):
-    group = GroupAction([tell("in")], forwarding=False, launch_configurations={"b": ["4", LaunchConfiguration("a")]})
-
-    assert tells(group, tell("after")) == {"in": "-41-", "after": "1-x"}
 
 
 def test_opaque_function_gets_context_and_arguments_and_yields_entities(run):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 from pathlib import Path
 
@@ -41,24 +40,11 @@ def test_directory_is_where_the_environment_says(tmp_path, variables, expected):
     assert Path(launch_config.log_dir).parent == tmp_path / expected
 
 
-def test_level_applies_to_all_loggers(capsys):
-    before = launch_config.level
-    try:
-        launch_config.level = logging.ERROR
-        launch.logging.get_logger("test").warning("hidden")
-        launch.logging.get_logger("test").error("shown")
-    finally:
-        launch_config.level = before
-
-    assert capsys.readouterr().out == "[ERROR] [test]: shown\n"
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [
         ("launch", "LaunchIntrospector"),
-        ("launch", "frontend"),
-        ("launch", "descriptions"),
+        ("launch", "EventHandler"),
         ("launch.actions", "UnsetEnvironmentVariable"),
         ("launch.conditions", "LaunchConfigurationEquals"),
         ("launch.event_handlers", "OnExecutionComplete"),

@@ -8,19 +8,18 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from launch import Action, LaunchContext, SomeSubstitutionsType, Substitution
 from launch._coverage import refusal
 from launch.actions import ExecuteProcess
 from launch.logging import get_logger
 from launch.substitutions import SubstitutionFailure
-from launch.utilities import ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions
+from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 
-from .parameter_descriptions import ParameterDict, parameter_rule, write_parameters_file
+from .parameter_descriptions import evaluate_parameters, parameter_rule, write_parameters_file
 from .substitutions import ExecutableInPackage
 
 __all__ = ["Node", "PushROSNamespace", "PushRosNamespace", "SetParameter"]
@@ -32,9 +31,6 @@ if not TYPE_CHECKING:
         "SetParametersFromFile SetROSLogDir SetRemap SetUseSimTime",
     )
 
-_Parameters: TypeAlias = ParameterDict | list[Substitution]
-
-_NODE_COUNTS = "unique_ros_node_names"
 _SCOPE_NAMESPACE = "ros_namespace"
 _SCOPE_PARAMETERS = "global_params"
 
@@ -58,26 +54,12 @@ def _absolute(ns: str) -> str:
     return ns if ns.startswith("/") else f"/{ns}"
 
 
-def _check_node_name(name: str) -> None:
-    """Raise ValueError unless ROS accepts `name` as the name of a node."""
-    if not _NAME.fullmatch(name):
+def _check(what: str, text: str, pattern: re.Pattern[str]) -> None:
+    """Raise ValueError unless ROS accepts a text as the name, or as the absolute namespace, of a node."""
+    if not pattern.fullmatch(text):
         raise ValueError(
-            f"invalid node name '{name}': it must consist of letters, digits and '_', and not begin with a digit"
+            f"invalid {what} '{text}': a name must consist of letters, digits and '_', and not begin with a digit"
         )
-
-
-def _check_namespace(ns: str) -> None:
-    """Raise ValueError unless ROS accepts `ns` as an absolute namespace."""
-    if not _NAMESPACE.fullmatch(ns):
-        raise ValueError(
-            f"invalid namespace '{ns}': it must consist of '/' and names of letters, digits and '_' that do not begin "
-            "with a digit"
-        )
-
-
-def _extend(context: LaunchContext, configuration: str, items: list[Any]) -> None:
-    # A new list: the one at hand may belong to the outer scope.
-    context.launch_configurations[configuration] = [*context.launch_configurations.get(configuration, ()), *items]
 
 
 class PushROSNamespace(Action):
@@ -94,7 +76,7 @@ class PushROSNamespace(Action):
         previous = context.launch_configurations.get(_SCOPE_NAMESPACE)
         namespace = _absolute(_prefixed(previous, pushed) or "")
         try:
-            _check_namespace(namespace)
+            _check("namespace", namespace, _NAMESPACE)
         except ValueError as exc:
             raise SubstitutionFailure(
                 f"The resulting namespace is invalid: [previous_namespace='{previous}', pushed_namespace='{pushed}']"
@@ -113,11 +95,13 @@ class SetParameter(Action):
         super().__init__(**kwargs)
         self.name = normalize_to_list_of_substitutions(name)
         self.value = value
-        self.__parameters = ParameterDict({tuple(self.name): value})
 
     def execute(self, context: LaunchContext) -> None:
         """Evaluate and set it."""
-        _extend(context, _SCOPE_PARAMETERS, list(self.__parameters.evaluate(context).items()))
+        parameters = evaluate_parameters(context, {tuple(self.name): self.value})
+        # A new list: the one at hand may belong to the outer scope.
+        outer = context.launch_configurations.get(_SCOPE_PARAMETERS, ())
+        context.launch_configurations[_SCOPE_PARAMETERS] = [*outer, *parameters.items()]
 
 
 class Node(ExecuteProcess):
@@ -145,7 +129,8 @@ class Node(ExecuteProcess):
         `parameters` are paths of files and dictionaries; what comes later takes precedence.
         A relative `namespace` is within that of the scope; process and log lines are named `exec_name`.
         """
-        ensure_argument_type(parameters, (list, type(None)), "parameters", "Node")
+        if isinstance(parameters, (str, Mapping)):
+            raise TypeError(f"expected 'parameters' to be a list of files and dictionaries, but got {parameters!r}")
         command = executable if package is None else ExecutableInPackage(package=package, executable=executable)
         for name_of, parts in (("arguments", arguments), ("ros_arguments", ros_arguments)):
             if isinstance(parts, str):
@@ -154,7 +139,7 @@ class Node(ExecuteProcess):
         super().__init__(cmd=[command, *(arguments or ()), *ros, "--ros-args"], name=exec_name, **kwargs)
         self.__name = None if name is None else normalize_to_list_of_substitutions(name)
         self.__namespace = None if namespace is None else normalize_to_list_of_substitutions(namespace)
-        self.__parameters = [_normalized_parameters(each) for each in parameters or ()]
+        self.__parameters = list(parameters or ())
         self.__remappings = [_normalized_rule(rule) for rule in remappings or ()]
         self.__expanded_name = self.UNSPECIFIED_NODE_NAME
         self.expanded_node_namespace = self.UNSPECIFIED_NODE_NAMESPACE
@@ -187,8 +172,6 @@ class Node(ExecuteProcess):
             if future is not None:  # a respawned process reads the files again
                 cleanup.pop_all()
                 future.add_done_callback(lambda _: self.__remove_files())
-        if self.is_node_name_fully_specified():
-            self.__count(context)
 
     def __ros_arguments(self, context: LaunchContext) -> Iterator[str]:
         yield from self.__naming(context)
@@ -201,23 +184,24 @@ class Node(ExecuteProcess):
     def __naming(self, context: LaunchContext) -> Iterator[str]:
         if self.__name is not None:
             self.__expanded_name = perform_substitutions(context, self.__name)
-            _check_node_name(self.__expanded_name)
+            _check("node name", self.__expanded_name, _NAME)
             yield from ("-r", f"__node:={self.__expanded_name}")
         own = None if self.__namespace is None else perform_substitutions(context, self.__namespace)
         namespace = _prefixed(context.launch_configurations.get(_SCOPE_NAMESPACE), own)
         if namespace is not None:
             self.expanded_node_namespace = _absolute(namespace)
-            _check_namespace(self.expanded_node_namespace)
+            _check("namespace", self.expanded_node_namespace, _NAMESPACE)
             yield from ("-r", f"__ns:={self.expanded_node_namespace}")
         self.__final_name = _prefixed(self.expanded_node_namespace, self.__expanded_name)
 
-    def __parameter_arguments(self, context: LaunchContext, described: _Parameters) -> Iterator[str]:
-        if isinstance(described, ParameterDict):
+    def __parameter_arguments(self, context: LaunchContext, described: Any) -> Iterator[str]:
+        if isinstance(described, Mapping):
             target = self.node_name if self.is_node_name_fully_specified() else "/**"
-            path = write_parameters_file(target, described.evaluate(context))
+            path = write_parameters_file(target, evaluate_parameters(context, described))
             self.__files.append(path)
         else:
-            path = Path(perform_substitutions(context, described))
+            parts = os.fsdecode(described) if isinstance(described, os.PathLike) else described
+            path = Path(perform_substitutions(context, normalize_to_list_of_substitutions(parts)))
         if path.is_file():
             yield from ("--params-file", str(path))
         else:
@@ -231,28 +215,10 @@ class Node(ExecuteProcess):
         for src, dst in self.expanded_remapping_rules or ():
             yield from ("-r", f"{src}:={dst}")
 
-    def __count(self, context: LaunchContext) -> None:
-        counts = context.get_locals_as_dict().get(_NODE_COUNTS, Counter())
-        counts[self.node_name] += 1
-        context.extend_globals({_NODE_COUNTS: counts})
-        count = counts[self.node_name]
-        if count > 1:
-            get_logger(self.name).warning(
-                f"there are now at least {count} nodes with the name {self.node_name} created within this launch "
-                "context"
-            )
-
     def __remove_files(self) -> None:
         for path in self.__files:
             path.unlink(missing_ok=True)
         self.__files = []
-
-
-def _normalized_parameters(parameters: Any) -> _Parameters:
-    if isinstance(parameters, Mapping):
-        return ParameterDict(parameters)
-    path = os.fsdecode(parameters) if isinstance(parameters, (bytes, os.PathLike)) else parameters
-    return normalize_to_list_of_substitutions(path)
 
 
 def _normalized_rule(rule: Any) -> tuple[list[Substitution], list[Substitution]]:

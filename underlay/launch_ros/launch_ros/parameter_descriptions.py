@@ -6,14 +6,14 @@ read by YAML's rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import yaml
 
-from launch import LaunchContext, SomeSubstitutionsType, Substitution
+from launch import LaunchContext, Substitution
 from launch._coverage import refusal
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 
@@ -21,9 +21,6 @@ __all__ = ["ParameterValue"]
 
 if not TYPE_CHECKING:
     __getattr__ = refusal(__name__, "Parameter ParameterFile")
-
-Scalar: TypeAlias = bool | int | float | str
-EvaluatedValue: TypeAlias = Scalar | list[Any]
 
 _SCALARS = (bool, int, float, str)
 _ADVICE = (
@@ -36,120 +33,74 @@ class ParameterValue:
     """A value of a given type, which may be made of substitutions."""
 
     def __init__(self, value: Any, *, value_type: Any = None) -> None:
-        """Convert `value` to `value_type`: bool, int, float, str, a List of one, or None for YAML's choice."""
+        """Convert `value` to `value_type`: bool, int, float, str, a list of one, or None for YAML's choice."""
         self.value = value
         self.value_type = value_type
-        self.__checked = _checked(value)
-        is_known = not isinstance(self.__checked, Substitution) and value_type is not None
-        if is_known and not _is_of(self.__checked, value_type, beforehand=True):
-            raise TypeError(f"value {value!r} is not an instance of {value_type}")
 
     def evaluate(self, context: LaunchContext) -> Any:
         """Perform the substitutions, and convert."""
-        value = self.__checked
         if self.value_type is None:
-            return _evaluated(context, "value", value)
-        if isinstance(value, Substitution):
-            value = _converted(value.perform(context), self.value_type)
-        elif isinstance(value, list):
-            (kind,) = get_args(self.value_type)
-            value = [
-                item if isinstance(item, _SCALARS) else _converted(_item_text(context, item), kind) for item in value
-            ]
-        if not _is_of(value, self.value_type):
+            return _evaluated(context, "value", self.value)
+        (kind,) = get_args(self.value_type) or (self.value_type,)
+        is_list = get_origin(self.value_type) is list
+        if is_list and isinstance(self.value, list):
+            value: Any = [_converted(context, item, kind) for item in self.value]
+        else:
+            value = _converted(context, self.value, self.value_type)
+        items = value if isinstance(value, list) else [value]
+        if isinstance(value, list) != is_list or not all(isinstance(item, kind) for item in items):
             raise ValueError(f"expected {self.value_type}, but got {value!r}")
         return value
 
 
-def _is_of(value: Any, value_type: Any, *, beforehand: bool = False) -> bool:
-    """Report whether a value has a type; `beforehand`, what is no scalar yet is passed over."""
-    if get_origin(value_type) is not list:
-        return isinstance(value, value_type)
-    (kind,) = get_args(value_type)
-    if not isinstance(value, list):
-        return False
-    return all(isinstance(item, kind) or (beforehand and not isinstance(item, _SCALARS)) for item in value)
+def _converted(context: LaunchContext, item: Any, kind: Any) -> Any:
+    if isinstance(item, _SCALARS):
+        return item
+    text = _text(context, item)
+    if kind in (int, float, str):
+        return kind(text)
+    return text == "1" if kind is bool and text in ("0", "1") else yaml.safe_load(text)
 
 
-def _converted(text: str, value_type: Any) -> Any:
-    if value_type in (int, float, str):
-        return value_type(text)
-    return text == "1" if value_type is bool and text in ("0", "1") else yaml.safe_load(text)
+def evaluate_parameters(context: LaunchContext, parameters: Mapping[Any, Any]) -> dict[str, Any]:
+    """Perform all substitutions of a dictionary, and join nested names by dots.
 
-
-class ParameterDict:
-    """The parameters of a dictionary, checked, with nested names joined by dots."""
-
-    def __init__(self, parameters: Mapping[Any, Any]) -> None:
-        """Check the types that are known before the launch; TypeError if one is wrong."""
-        self._items = list(_flattened(parameters, []))
-
-    def evaluate(self, context: LaunchContext) -> dict[str, EvaluatedValue]:
-        """Perform all substitutions; TypeError if a parameter has no value that ROS knows."""
-        named = ((perform_substitutions(context, name), value) for name, value in self._items)
-        return {name: _evaluated(context, name, value) for name, value in named}
-
-
-def _flattened(parameters: Mapping[Any, Any], prefix: list[Substitution]) -> Iterable[tuple[list[Substitution], Any]]:
+    Raises:
+        TypeError: a parameter has no value that ROS knows.
+    """
+    values: dict[str, Any] = {}
     for key, value in parameters.items():
-        name = [*prefix, *normalize_to_list_of_substitutions(key)]
+        name = _text(context, key)
         if isinstance(value, Mapping):
-            yield from _flattened(value, [*name, *normalize_to_list_of_substitutions(".")])
+            values.update((f"{name}.{inner}", each) for inner, each in evaluate_parameters(context, value).items())
         else:
-            yield name, _checked(value)
+            values[name] = _evaluated(context, name, value)
+    return values
 
 
-def _checked(value: Any) -> Any:
-    if isinstance(value, (*_SCALARS, Substitution, ParameterValue)):
-        return value
-    if isinstance(value, bytes) or not isinstance(value, Sequence):
-        raise TypeError(f"unexpected type {type(value)} for parameter value {value!r}")
-    items = [item if isinstance(item, (*_SCALARS, Substitution)) else list(_iterable(item)) for item in value]
-    if any(isinstance(item, Substitution) for item in items) and all(
-        isinstance(item, (str, Substitution)) for item in items
-    ):
-        return _Text(items)
-    return items
+def _text(context: LaunchContext, parts: Any) -> str:
+    return perform_substitutions(context, normalize_to_list_of_substitutions(parts))
 
 
-def _iterable(item: Any) -> Iterable[Any]:
-    if isinstance(item, bytes) or not isinstance(item, Iterable):
-        raise TypeError(f"unexpected type {type(item)} for an item of a list of parameter values: {item!r}")
-    return item
-
-
-class _Text(Substitution):
-    """Text and substitutions that make one value together."""
-
-    def __init__(self, parts: Iterable[Any]) -> None:
-        self._parts = normalize_to_list_of_substitutions(parts)
-
-    def perform(self, context: LaunchContext) -> str:
-        return perform_substitutions(context, self._parts)
-
-
-def _evaluated(context: LaunchContext, name: str, value: Any) -> EvaluatedValue:
+def _evaluated(context: LaunchContext, name: str, value: Any) -> Any:
     if isinstance(value, ParameterValue):
-        evaluated: EvaluatedValue = value.evaluate(context)
-        return evaluated
-    if isinstance(value, Substitution):
-        value = _from_yaml(name, value.perform(context))
-    elif isinstance(value, list):
-        value = [item if isinstance(item, _SCALARS) else _from_yaml(name, _item_text(context, item)) for item in value]
-    if isinstance(value, list):
-        return _uniform(name, [_plain(name, item) for item in value])
-    return _plain(name, value)
+        return value.evaluate(context)
+    items = list(value) if isinstance(value, (list, tuple)) else []
+    is_text = any(isinstance(item, Substitution) for item in items) and all(
+        isinstance(item, (str, Substitution)) for item in items
+    )
+    if is_text or isinstance(value, Substitution):
+        value = _from_yaml(name, _text(context, value))
+    elif isinstance(value, (list, tuple)):
+        value = [item if isinstance(item, _SCALARS) else _from_yaml(name, _text(context, item)) for item in items]
+    return _uniform(name, [_plain(name, item) for item in value]) if isinstance(value, list) else _plain(name, value)
 
 
-def _plain(name: str, value: Any) -> Scalar:
+def _plain(name: str, value: Any) -> Any:
     for kind in _SCALARS:
         if isinstance(value, kind):
             return kind(value)  # YAML does not know subclasses, such as numpy.float64
     raise TypeError(f"parameter '{name}' is {value!r} of {type(value)}, which is no type of a parameter. {_ADVICE}")
-
-
-def _item_text(context: LaunchContext, item: SomeSubstitutionsType) -> str:
-    return perform_substitutions(context, normalize_to_list_of_substitutions(item))
 
 
 def _from_yaml(name: str, text: str) -> Any:

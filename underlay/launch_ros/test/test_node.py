@@ -88,13 +88,6 @@ def test_invalid_names_are_named(run, package, action, message):
     assert package.starts == []
 
 
-def test_several_nodes_of_one_name_are_warned_of(run, package):
-    outcome = run(*(node(name="same", namespace="a") for _ in range(3)), node(name="same", namespace="b"))
-
-    assert "there are now at least 3 nodes with the name /a/same created" in outcome.screen
-    assert "/b/same created" not in outcome.screen
-
-
 def test_node_that_is_respawned_gets_the_same_arguments(run, package):
     run(node(name="x", parameters=[{"a": 1}], respawn=True, respawn_max_retries=1))
 

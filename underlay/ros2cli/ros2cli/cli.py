@@ -90,7 +90,9 @@ COMMANDS: Mapping[str, str | Group] = {
 def main(*, argv: Sequence[str] | None = None) -> int | str | None:
     """Run ``ros2 <argv>``; the result is what ``sys.exit`` takes (a text goes to stderr with exit code 1)."""
     words = list(sys.argv[1:] if argv is None else argv)
-    args = build_parser(words).parse_args(words)
+    args, unknown = build_parser(words).parse_known_args(words)
+    if unknown:
+        args.parser.error(f"{' '.join(unknown)} is not covered by this stand-in for ROS 2's command")
     if not args.use_python_default_buffering and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     try:
@@ -131,7 +133,7 @@ def _add_entries(
     """Add commands, or the verbs of one; only what is chosen is imported."""
     chosen, rest = _split_at_first_word(words)
     name = parser.prog
-    parser.set_defaults(main=lambda _: parser.print_help())
+    parser.set_defaults(main=lambda _: parser.print_help(), parser=parser)
     width = max(map(len, entries))
     summaries = {key: entry if isinstance(entry, str) else entry.summary for key, entry in entries.items()}
     subparsers = parser.add_subparsers(

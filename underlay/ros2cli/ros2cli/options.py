@@ -1,10 +1,10 @@
-"""Verbs and their arguments: what texts may be, and options of upstream that are known and refused with a word why."""
+"""Verbs and their arguments, and what the texts of arguments may be."""
 
 from __future__ import annotations
 
 import argparse
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 
@@ -30,23 +30,17 @@ class Verb:
             if argument.group not in groups:
                 groups[argument.group] = parser.add_mutually_exclusive_group()
             groups[argument.group].add_argument(*argument.names, **argument.options)
-        parser.set_defaults(main=self.run)
+        parser.set_defaults(main=self.run, parser=parser)
 
 
 def positive_int(text: str) -> int:
     """Return the whole number above zero that ``text`` says."""
-    value = _int(text)
-    if value is None or value <= 0:
-        raise ArgumentTypeError("value must be a positive integer")
-    return value
+    return _int(text, 1, "value must be a positive integer")
 
 
 def unsigned_int(text: str) -> int:
     """Return the whole number, zero or above, that ``text`` says."""
-    value = _int(text)
-    if value is None or value < 0:
-        raise ArgumentTypeError("value must be non-negative integer")
-    return value
+    return _int(text, 0, "value must be non-negative integer")
 
 
 def positive_float(text: str) -> float:
@@ -61,27 +55,10 @@ def positive_float(text: str) -> float:
     return value
 
 
-def _int(text: str) -> int | None:
+def _int(text: str, least: int, reason: str) -> int:
     try:
-        return int(text)
+        if (value := int(text)) >= least:
+            return value
     except ValueError:
-        return None
-
-
-def refused(options: Mapping[str, str]) -> list[Argument]:
-    """Return options ('-x --long') that are known and end in a usage error; each value says why."""
-    return [
-        Argument(*names.split(), action=_Refusal, nargs="*", metavar="", const=meaning, help=argparse.SUPPRESS)
-        for names, meaning in options.items()
-    ]
-
-
-class _Refusal(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        parser.error(f"{option_string} is not covered by this stand-in: {self.const}")
+        pass
+    raise ArgumentTypeError(reason)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
@@ -119,34 +119,10 @@ def test_a_bag_is_played_as_it_was_recorded(recorded, world, start_ros2):
     assert heard["/clock"][-1].clock.sec > 1_000_000_000
 
 
-def test_several_bags_are_played_side_by_side(recorded, world, start_ros2):
-    """Both hold what was said at the same time: each text comes twice, and the one that lasts too."""
-    world.hear("/both", String, 1000)
-    bags = ("-i", str(recorded[0] / "mcap"), "-i", str(recorded[0] / "sqlite3"), "sqlite3")
-    words = ("--remap", "/chatter:=/both", "/latched:=/latched_both", "--topics", "/chatter", "-r", "2", "-p")
-    process = start_ros2("bag", "play", *bags, *words)
-    assert "2 topics" not in process.read_until("Playback of")
-    world.wait(lambda: world.node.count_publishers("/both"))
-    assert world.node.count_publishers("/both") == 1
-    client = world.node.create_client(Resume, "/rosbag2_player/resume")
-    assert client.wait_for_service(PATIENCE_S)
-    client.call_async(Resume.Request())
-    assert process.finish()[0] == 0
-
-    def counts():
-        return Counter(message.data for message in world.heard["/both"])
-
-    world.wait(lambda: sum(count == 2 for count in counts().values()) >= MANY)
-    assert max(counts().values()) == 2 and set(counts()) <= set(world.sent)
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["play", "BAG", "-i", "BAG"], "do not mix the [bag_path] positional argument and the -i,--input option"),
-        (["play", "-i", "BAG", "rosbag"], "-i: expected BAG [mcap|sqlite3], got '"),
-        (["play", "-i", "BAG", "-i", "nowhere"], "Bag path 'nowhere' does not exist!"),
-        (["play"], "expected a bag: "),
+        (["play", "nowhere"], "Bag path 'nowhere' does not exist!"),
         (["play", "BAG", "--topics", "/nobody"], "there is no message to play"),
         (["play", "BAG", "--start-offset", "9999"], "--start-offset: the bag ends"),
         (["play", "BAG", "--regex", "("], "Invalid regular expression"),
@@ -163,8 +139,7 @@ def test_what_cannot_be_is_said(recorded, ros2, words, reason):
     assert reason in outcome.err
 
 
-@pytest.mark.parametrize("words", [["record", "-a", "--snapshot-mode"], ["play", "x", "--clock-topics", "/a"]])
-def test_options_that_only_upstream_has_are_named(ros2, words):
-    outcome = ros2("bag", *words)
+def test_option_that_only_upstream_has_is_named(ros2):
+    outcome = ros2("bag", "play", "x", "--clock-topics", "/a")
     assert outcome.code == 2
-    assert f"{words[2]} is not covered by this stand-in: " in outcome.err
+    assert "--clock-topics" in outcome.err and "is not covered by this stand-in" in outcome.err

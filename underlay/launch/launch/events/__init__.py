@@ -21,8 +21,6 @@ __all__ = ["IncludeLaunchDescription", "Shutdown", "TimerEvent", "matches_action
 class IncludeLaunchDescription(Event):
     """A launch description shall be visited."""
 
-    name = "launch.events.IncludeLaunchDescription"
-
     def __init__(self, launch_description: LaunchDescription) -> None:
         """Ask for a visit of `launch_description`."""
         self.launch_description = launch_description
@@ -30,8 +28,6 @@ class IncludeLaunchDescription(Event):
 
 class Shutdown(Event):
     """The launched system shall shut down, or does so."""
-
-    name = "launch.events.Shutdown"
 
     def __init__(self, *, reason: str = "reason not given", due_to_sigint: bool = False) -> None:
         """Shut down for `reason`; `due_to_sigint` says that a Ctrl-C has reached the children too."""
@@ -41,8 +37,6 @@ class Shutdown(Event):
 
 class TimerEvent(Event):
     """The period of a timer is over."""
-
-    name = "launch.events.TimerEvent"
 
     def __init__(self, *, timer_action: TimerAction) -> None:
         """Announce the end of the period of `timer_action`."""

@@ -1,15 +1,13 @@
-"""Plays bags, by fieldplay's player."""
+"""Plays a bag, by fieldplay's player."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -36,12 +34,10 @@ _MB = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Playing:
-    """What is played of bags, and how; times in seconds, `duration_s` None is to the end.
+    """What is played of a bag, and how; times in seconds, `duration_s` None is to the end."""
 
-    Several bags are played side by side, at the times of their messages; each is told with its storage, or None.
-    """
-
-    inputs: Sequence[tuple[Path, str | None]]
+    path: Path
+    storage: str | None
     rate: float
     start_s: float
     duration_s: float | None
@@ -52,14 +48,12 @@ class Playing:
     wanted: Callable[[str], bool]
     remappings: Sequence[str]
     qos_overrides: Path | None
-    acked_s: float | None
 
 
 def play(playing: Playing) -> int:
     """Play to the end, or until Ctrl-C or SIGTERM."""
-    with ExitStack() as opened:
-        bags = [opened.enter_context(opened_bag(path, storage)) for path, storage in playing.inputs]
-        feeds = _feeds(bags, playing.wanted)
+    with opened_bag(playing.path, playing.storage) as bag:
+        feeds = _feeds(bag, playing.wanted)
         program = _program(feeds, playing)
         options = PlayOptions(
             selection=Selection(),
@@ -73,18 +67,13 @@ def play(playing: Playing) -> int:
             bag_node(NAME, remappings=playing.remappings) as (node, ending),
             Workers(limit=READ_AHEAD_MB * _MB) as workers,
         ):
-            sink = _Sink(node, bags, feeds, overrides, with_clock=playing.clock_hz > 0)
+            sink = _Sink(node, bag, feeds, overrides, with_clock=playing.clock_hz > 0)
             reader = reader_of_feeds(feeds, program, workers)
             tell = node.get_logger().warning
             playback = Playback(program, reader, sink, options, changed=workers.changed, report=tell)
             offer_services(node, playback, ReentrantCallbackGroup())
-            names = ", ".join(str(path) for path, _ in playing.inputs)
-            node.get_logger().info(
-                f"Playback of {names} at rate {playing.rate:g}, {len({feed.topic for feed in feeds})} topics"
-            )
+            node.get_logger().info(f"Playback of {playing.path} at rate {playing.rate:g}, {len(feeds)} topics")
             _run(node, playback, ending, playing.delay_s)
-            if playing.acked_s is not None and not ending.asked.is_set():
-                sink.wait_until_received(playing.acked_s)
     return 0
 
 
@@ -96,29 +85,22 @@ def _run(node: Node, playback: Playback, ending: Ending, delay_s: float) -> None
         future = thread.submit(playback.run)
         future.add_done_callback(lambda _: ending.asked.set())
         ending.asked.wait()
-        if future.done():
-            ending.asked.clear()
-        else:
+        if not future.done():
             playback.stop()
         future.result()
 
 
-def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[TopicStream]:
+def _feeds(bag: Ros2Bag, wanted: Callable[[str], bool]) -> list[TopicStream]:
     feeds = []
-    for bag in bags:
-        for name in filter(wanted, sorted(bag.indexed)):
-            stream, messages = BagStream(bag, name), raw_messages
-            feeds.append(
-                TopicStream(
-                    topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages
-                )
+    for name in filter(wanted, sorted(bag.indexed)):
+        stream = BagStream(bag, name)
+        feeds.append(
+            TopicStream(
+                topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=raw_messages
             )
+        )
     if not feeds:
         raise RuntimeError("there is no message to play: nothing in the bag is what was requested")
-    types = {feed.topic: feed.msgtype for feed in reversed(feeds)}
-    for feed in feeds:
-        if feed.msgtype != types[feed.topic]:
-            raise RuntimeError(f"{feed.topic}: expected {types[feed.topic]} in all bags, got {feed.msgtype}")
     return feeds
 
 
@@ -147,23 +129,16 @@ class _Sink:
     def __init__(
         self,
         node: Node,
-        bags: Sequence[Ros2Bag],
+        bag: Ros2Bag,
         feeds: Sequence[TopicStream],
         overrides: dict[str, Override],
         *,
         with_clock: bool,
     ) -> None:
-        profiles = {topic: told for bag in reversed(bags) for topic, told in bag.profiles.items()}
-        types = {feed.topic: feed.msgtype for feed in feeds}
-        self._by_topic = {
-            topic: node.create_publisher(
-                message_class(msgtype),
-                topic,
-                profile(apply_override(qos_of_profiles(profiles.get(topic)), overrides.get(topic, {}))),
-            )
-            for topic, msgtype in types.items()
-        }
-        self._publishers = [self._by_topic[feed.topic] for feed in feeds]
+        self._publishers = []
+        for feed in feeds:
+            qos = apply_override(qos_of_profiles(bag.profiles.get(feed.topic)), overrides.get(feed.topic, {}))
+            self._publishers.append(node.create_publisher(message_class(feed.msgtype), feed.topic, profile(qos)))
         self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
 
     def publish(self, feed: int, data: Data) -> None:
@@ -182,9 +157,3 @@ class _Sink:
             message = Clock()
             message.clock.sec, message.clock.nanosec = divmod(stamp_ns, NS_PER_S)
             self._clock.publish(message)
-
-    def wait_until_received(self, timeout_s: float) -> None:
-        """Wait until every reliable subscriber has everything; 0 is for ever."""
-        timeout = Duration(seconds=timeout_s) if timeout_s > 0 else Duration(seconds=-1)
-        for publisher in self._by_topic.values():
-            publisher.wait_for_all_acked(timeout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
-from rosbag2_interfaces import srv
 
 from fieldplay.bags.compression import Compression
 from fieldplay.bags.storage import Channel, Qos, channel_of_type
@@ -23,27 +23,23 @@ from ros2cli.bags.opening import bag_node, told
 from ros2cli.interfaces import full_definition
 from ros2cli.names import find_interface, shown
 
-_STEP_S = 0.05
+_NAME = "rosbag2_recorder"
+_STEP_S, _LOOK_S = 0.05, 0.1
 _BATCH_BYTES, _BATCH_NS = 4 << 20, 500_000_000
 _DEPTH = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """What is recorded, and where to; `wanted` says so of a topic's name and type."""
+    """What is recorded, and where to; `wanted` says so of a topic's name."""
 
     path: Path | None
     storage: StorageName
     compression: Compression
     split: Split
-    wanted: Callable[[str, str], bool]
+    wanted: Callable[[str], bool]
     hidden_too: bool
-    unpublished_too: bool
-    discovers: bool
-    polling_s: float
-    paused: bool
     use_sim_time: bool
-    node_name: str
 
 
 def record(recording: Recording) -> int:
@@ -51,7 +47,7 @@ def record(recording: Recording) -> int:
     path = recording.path or Path(f"rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}")
     if path.exists():
         raise RuntimeError(f"Output folder '{path}' already exists.")
-    with told(), bag_node(recording.node_name, use_sim_time=recording.use_sim_time) as (node, ending):
+    with told(), bag_node(_NAME, use_sim_time=recording.use_sim_time) as (node, ending):
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         with BagWriter(
@@ -93,11 +89,9 @@ class _Recorder:
         self._node, self._writer, self._recording = node, writer, recording
         self._known: set[str] = set()
         self._batch = _Batch()
-        self._paused = recording.paused
-        self._offer_services()
-        self._timer = node.create_timer(recording.polling_s, self._look)
+        node.create_timer(_LOOK_S, self._look)
         self._look()
-        node.get_logger().info("Waiting in paused state" if self._paused else "Recording...")
+        node.get_logger().info("Recording...")
 
     def flush(self, *, is_due: bool = False) -> None:
         """Write what came; where it must only be due, when it is much or old."""
@@ -112,14 +106,12 @@ class _Recorder:
 
     def _look(self) -> None:
         for name, types in shown(self._node.get_topic_names_and_types(), hidden_too=self._recording.hidden_too):
-            if name not in self._known and self._recording.wanted(name, types[0]):
+            if name not in self._known and self._recording.wanted(name):
                 self._subscribe(name, types[0])
-        if not self._recording.discovers:
-            self._timer.cancel()
 
     def _subscribe(self, name: str, msgtype: str) -> None:
         publishers = self._node.get_publishers_info_by_topic(name)
-        if not publishers and not self._recording.unpublished_too:
+        if not publishers:
             return
         self._known.add(name)
         try:
@@ -129,37 +121,15 @@ class _Recorder:
             self._node.get_logger().warning(f"Topic '{name}' is not recorded: {error}")
             return
 
-        def hear(data: bytes) -> None:
-            self._hear(channel, data)
-
-        self._node.create_subscription(message_class, name, hear, _profile(publishers), raw=True)
+        keep = partial(self._keep, channel)
+        self._node.create_subscription(message_class, name, keep, _profile(publishers), raw=True)
         self._node.get_logger().info(f"Subscribed to topic '{name}'")
 
-    def _hear(self, channel: int, data: bytes) -> None:
-        now_ns = int(self._node.get_clock().now().nanoseconds)
-        if self._paused:
-            return
+    def _keep(self, channel: int, data: bytes) -> None:
         self._batch.channel.append(channel)
-        self._batch.stamp_ns.append(now_ns)
+        self._batch.stamp_ns.append(int(self._node.get_clock().now().nanoseconds))
         self._batch.data.append(data)
         self._batch.size += len(data)
-
-    def _offer_services(self) -> None:
-        def pause(_: object, response: object) -> object:
-            self._paused = True
-            return response
-
-        def resume(_: object, response: object) -> object:
-            self._paused = False
-            return response
-
-        def is_paused(_: object, response: srv.IsPaused.Response) -> object:
-            response.paused = self._paused
-            return response
-
-        self._node.create_service(srv.Pause, "~/pause", pause)
-        self._node.create_service(srv.Resume, "~/resume", resume)
-        self._node.create_service(srv.IsPaused, "~/is_paused", is_paused)
 
 
 def _profile(publishers: list[TopicEndpointInfo]) -> QoSProfile:

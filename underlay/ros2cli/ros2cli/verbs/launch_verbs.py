@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from launch import LaunchDescription, LaunchService
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
 from launch.launch_description_sources import AnyLaunchDescriptionSource, get_launch_description_from_any_launch_file
-from ros2cli.options import Argument, Verb, refused
+from ros2cli.options import Argument, Verb
 from ros2cli.packages import launch_file
 
 
 def _launch_file(args: argparse.Namespace) -> int | None:
     """Launch the file, or write what is asked for instead."""
     path, arguments = _file_and_arguments(args)
-    if args.launch_prefix_filter is not None and args.launch_prefix is None:
-        raise RuntimeError("--launch-prefix must be specified if --launch-prefix-filter is provided")
     if args.show_all_subprocesses_output:
         os.environ["OVERRIDE_LAUNCH_PROCESS_OUTPUT"] = "both"
     if args.show_args:
@@ -26,8 +24,6 @@ def _launch_file(args: argparse.Namespace) -> int | None:
         return None
     if args.launch_prefix:
         arguments.append(f"launch-prefix:={args.launch_prefix}")
-    if args.launch_prefix_filter:
-        arguments.append(f"launch-prefix-filter:={args.launch_prefix_filter}")
     return _launch(path, arguments, noninteractive=args.noninteractive, debug=args.debug)
 
 
@@ -102,8 +98,6 @@ VERBS = {
         ),
         Argument("-a", "--show-all-subprocesses-output", action="store_true", help="Show the output of every process"),
         Argument("--launch-prefix", help="Command to put before each executable (e.g. 'gdb -ex run --args')"),
-        Argument("--launch-prefix-filter", help="Regular expression for the executables to put --launch-prefix before"),
-        *refused({"-p --print --print-description": "see the launch file"}),
         Argument("package_name", help="Package that has the launch file, or the path of one"),
         Argument("launch_file_name", nargs="?", help="Name of the package's launch file"),
         Argument("launch_arguments", nargs="*", help="Arguments as '<name>:=<value>'; the last one wins"),

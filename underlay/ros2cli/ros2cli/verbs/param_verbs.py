@@ -17,7 +17,7 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from ros2cli.direct_node import ALL_FOUND, NODE, direct_node, spin_for, wait_for_graph
 from ros2cli.names import absolute, node_names
-from ros2cli.options import Argument, Verb, refused
+from ros2cli.options import Argument, Verb
 
 _SERVICE = "/list_parameters"
 ANSWER_S = 10.0
@@ -40,10 +40,6 @@ NOUNS = {
 REMOTE = (
     *NODE,
     Argument("node_name", help="The node"),
-    Argument(
-        "--include-hidden-nodes", action="store_true", help="Taken for compatibility: a node is asked by its name"
-    ),
-    *refused({"--timeout": "it is --spin-time"}),
 )
 _PARAMETER = Argument("parameter_name", help="The parameter")
 
@@ -240,7 +236,6 @@ VERBS = {
         *NODE,
         Argument("node_name", nargs="?", help="The node (default: all nodes)"),
         Argument("--include-hidden-nodes", action="store_true", help="Count hidden nodes in"),
-        *refused(dict.fromkeys(("--param-prefixes", "--param-type", "--filter"), "all names are listed")),
     ),
     "load": Verb(
         _load,

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from ros2cli.direct_node import NODE, direct_node, spin_until, wait_for_graph, wait_for_service
 from ros2cli.message_yaml import set_fields
 from ros2cli.names import find_interface, found, full_topic_name, hidden, write_found, write_listed
-from ros2cli.options import Argument, Verb, refused
+from ros2cli.options import Argument, Verb
 
 _PATIENCE_S = 5.0
 
@@ -103,7 +103,6 @@ VERBS = {
             default="{}",
             help="The request in YAML (e.g. '{a: 1, b: 2}'); the rest stays at default",
         ),
-        *refused({"--stdin": "the request is an argument", "-r --rate": "a service is called once"}),
     ),
     "find": Verb(_find, *found("services")),
     "info": Verb(_write_info, *NODE, Argument("service_name", help="Name of the service (e.g. '/add_two_ints')")),

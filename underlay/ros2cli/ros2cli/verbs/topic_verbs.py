@@ -41,7 +41,7 @@ from ros2cli.names import (
     write_found,
     write_listed,
 )
-from ros2cli.options import Argument, Verb, positive_float, positive_int, refused, unsigned_int
+from ros2cli.options import Argument, Verb, positive_float, positive_int, unsigned_int
 from ros2cli.qos import chosen_profile, qos_arguments
 
 _TRUNCATE_LENGTH = 128
@@ -53,22 +53,6 @@ _REPORT_S = 1.0
 _ACKED_S = 5.0
 _KEEP_ALIVE_S = 0.1
 _TOPIC = Argument("topic_name", help="Name of the topic (e.g. '/chatter')")
-_ECHO_REFUSED = {
-    "--csv": "messages are written as YAML",
-    "--raw": "messages are written as YAML",
-    "--filter": "every message is written",
-    "--include-message-info -i": "the message alone is written",
-    "--no-lost-messages": "lost messages are reported",
-    "--no-str": "texts are cut by -l",
-    "--flow-style": "arrays are in block style",
-}
-_PUB_REFUSED = {
-    "--stdin": "the message is an argument",
-    "--print -p": "every message is written",
-    "--max-wait-time-secs": "it waits for as long as it takes",
-    "--keep-alive": "it stays until all subscribers have everything",
-    "--node-name -n": "the name is the command's own",
-}
 
 
 def _list(args: argparse.Namespace) -> None:
@@ -399,13 +383,7 @@ class _Sending:
 
 VERBS = {
     "bw": Verb(_bw, _TOPIC, _window(_SIZES), *qos_arguments(), *DIRECT),
-    "delay": Verb(
-        _delay,
-        Argument("topic_name", help="Name of the topic (e.g. '/imu')"),
-        _window(_INTERVALS),
-        *qos_arguments(),
-        *DIRECT,
-    ),
+    "delay": Verb(_delay, _TOPIC, _window(_INTERVALS), *qos_arguments(), *DIRECT),
     "echo": Verb(
         _echo,
         *NODE,
@@ -424,17 +402,9 @@ VERBS = {
         Argument("--no-arr", action="store_true", help="Write type and length of arrays only"),
         Argument("--once", action="store_true", help="Write one message and end"),
         Argument("--timeout", metavar="N", type=positive_float, help="End after this many seconds"),
-        *refused(_ECHO_REFUSED),
     ),
     "find": Verb(_find, *found("topics")),
-    "hz": Verb(
-        _hz,
-        _TOPIC,
-        _window(_INTERVALS),
-        *refused({"--filter": "every message counts", "--wall-time": "without --use-sim-time it is that"}),
-        *qos_arguments(),
-        *DIRECT,
-    ),
+    "hz": Verb(_hz, _TOPIC, _window(_INTERVALS), *qos_arguments(), *DIRECT),
     "info": Verb(
         _write_info,
         *NODE,
@@ -451,7 +421,6 @@ VERBS = {
         *NODE,
         Argument("-t", "--show-types", action="store_true", help="Write the type behind each topic"),
         hidden("topics"),
-        *refused({"-c --count-topics": "count the lines", "-v --verbose": "see `ros2 topic info -v`"}),
     ),
     "pub": Verb(
         _pub,
@@ -475,7 +444,6 @@ VERBS = {
             type=unsigned_int,
             help="Begin once there are so many subscriptions (default: 1 with --once or --times, else 0)",
         ),
-        *refused(_PUB_REFUSED),
         *qos_arguments("default"),
         *DIRECT,
     ),
