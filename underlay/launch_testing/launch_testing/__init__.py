@@ -2,23 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from . import actions, asserts, markers, util
-from ._not_covered import refuse
-from .io_handler import ActiveIoHandler, IoHandler
-from .markers import post_shutdown_test
-from .proc_info_handler import ActiveProcInfoHandler, ProcInfoHandler
+from launch._coverage import refusal
 
-__all__ = [
-    "ActiveIoHandler",
-    "ActiveProcInfoHandler",
-    "IoHandler",
-    "ProcInfoHandler",
-    "actions",
-    "asserts",
-    "markers",
-    "post_shutdown_test",
-    "util",
-]
+from . import actions, asserts, markers, util
+from .markers import post_shutdown_test
+
+__all__ = ["actions", "asserts", "markers", "post_shutdown_test", "util"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, "ReadyAggregator event_handlers parametrize ready_to_test_action_timeout tools")
+    __getattr__ = refusal(
+        __name__,
+        "ActiveIoHandler ActiveProcInfoHandler IoHandler ProcInfoHandler ReadyAggregator event_handlers parametrize "
+        "ready_to_test_action_timeout tools",
+    )

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from launch import Action, LaunchContext
-
-from ._not_covered import refuse
+from launch._coverage import refusal
 
 __all__ = ["ReadyToTest"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, "GTest PyTest Test")
+    __getattr__ = refusal(__name__, "GTest PyTest Test")
 
 
 class ReadyToTest(Action):

@@ -6,13 +6,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from launch import Action
-
-from ._not_covered import refuse
+from launch._coverage import refusal
 
 if TYPE_CHECKING:
     from .proc_info_handler import ProcInfoHandler
 else:
-    __getattr__ = refuse(
+    __getattr__ = refusal(
         __name__,
         "NO_CMD_ARGS SequentialTextChecker assertDefaultStream assertInStderr assertInStdout assertInStream "
         "assertSequentialStdout",

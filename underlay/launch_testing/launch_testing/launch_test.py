@@ -31,14 +31,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not hasattr(module, "generate_test_description"):
             parser.error(f"test file {args.launch_test_file!r} has no generate_test_description function")
         runs = LoadTestsFromPythonModule(module, name=f"{path.stem}.launch_tests")
-        results = LaunchTestRunner(runs, args.launch_arguments, debug=args.verbose).run()
+        (result,) = LaunchTestRunner(runs, args.launch_arguments, debug=args.verbose).run().values()
     except unittest.SkipTest as skip:
         sys.stderr.write(f"skipped: {skip}\n")
         return 0
     except Exception as error:  # noqa: BLE001 - whatever a test file raises, launch_test reports
         traceback.print_exc()
         parser.error(str(error))
-    return 0 if all(result.wasSuccessful() for result in results.values()) else 1
+    return 0 if result.wasSuccessful() else 1
 
 
 def _load_python_file_as_module(name: str, path: Path) -> ModuleType:

@@ -21,23 +21,24 @@ __unittest = True
 
 
 class TestRun:
-    """One launch and the tests that belong to it."""
+    """One launch and the tests that belong to it; the description is generated when the run begins."""
 
     __test__ = False
 
-    def __init__(
-        self,
-        name: str,
-        test_description_function: Callable[..., Any],
-        pre_shutdown_tests: Iterable[TestClass],
-        post_shutdown_tests: Iterable[TestClass],
-    ) -> None:
-        """Keep what a run needs; the description is generated when the run begins."""
+    def __init__(self, name: str, module: ModuleType) -> None:
+        """Find the tests of a module."""
+        if hasattr(module, "load_tests"):
+            raise NotImplementedError(
+                f"{module.__name__}.load_tests: unittest's load_tests protocol is not covered by this launch_testing"
+            )
         self.name = name
-        self.test_description_function = test_description_function
-        self.pre_shutdown_tests = list(pre_shutdown_tests)
-        self.post_shutdown_tests = list(post_shutdown_tests)
-        self.markers: dict[str, Any] = getattr(test_description_function, MARKERS, {})
+        self.test_description_function = module.generate_test_description
+        for parameter in inspect.signature(self.test_description_function).parameters:
+            raise ValueError(f"generate_test_description has unexpected extra argument {parameter!r}")
+        classes = _test_classes(module)
+        self.post_shutdown_tests = [each for each in classes if getattr(each, POST_SHUTDOWN, False)]
+        self.pre_shutdown_tests = [each for each in classes if each not in self.post_shutdown_tests]
+        self.markers: dict[str, Any] = getattr(self.test_description_function, MARKERS, {})
 
     def normalized_test_description(self, ready_fn: Callable[[], object]) -> tuple[LaunchDescription, dict[str, Any]]:
         """Generate the launch description and the test context; `ready_fn` will be called by ReadyToTest."""
@@ -53,83 +54,38 @@ class TestRun:
             action._add_callback(ready_fn)
         return description, context
 
-    def get_launch_description(self) -> LaunchDescription:
-        """Generate the launch description alone."""
-        return self.normalized_test_description(ready_fn=lambda: None)[0]
-
     def all_cases(self) -> Iterator[unittest.TestCase]:
         """Yield all tests of the run, for reporting only: they have no arguments bound."""
         for test_class in (*self.pre_shutdown_tests, *self.post_shutdown_tests):
             for name in _LOADER.getTestCaseNames(test_class):
                 yield test_class(name)
 
-    def __str__(self) -> str:
-        return self.name
-
 
 def LoadTestsFromPythonModule(module: ModuleType, *, name: str = "launch_tests") -> list[TestRun]:
     """List the test runs of a module: one."""
-    if hasattr(module, "load_tests"):
-        raise NotImplementedError(
-            f"{module.__name__}.load_tests: unittest's load_tests protocol is not covered by this launch_testing"
-        )
-    entrypoint = module.generate_test_description
-    for parameter in inspect.signature(entrypoint).parameters:
-        raise ValueError(f"generate_test_description has unexpected extra argument {parameter!r}")
-    classes = _test_classes(module)
-    after = [test_class for test_class in classes if getattr(test_class, POST_SHUTDOWN, False)]
-    before = [test_class for test_class in classes if test_class not in after]
-    return [TestRun(name, entrypoint, before, after)]
+    return [TestRun(name, module)]
 
 
 def suite_of(test_classes: Iterable[TestClass], values: Mapping[str, Any]) -> unittest.TestSuite:
-    """Build the suite of some test classes, with `values` bound to the tests that name them."""
-    return unittest.TestSuite(
-        _LOADER.loadTestsFromTestCase(bound_class(test_class, values)) for test_class in test_classes
-    )
+    """Build the suite of some test classes, with `values` bound to the tests and fixtures that name them."""
+    bound = (_bound_class(test_class, values) for test_class in test_classes)
+    return unittest.TestSuite(map(_LOADER.loadTestsFromTestCase, bound))
 
 
-def bound_class(test_class: type[unittest.TestCase], values: Mapping[str, Any]) -> type[unittest.TestCase]:
-    """Derive a test class whose tests and fixtures get the arguments that they name out of `values`.
-
-    The values are attributes too, where the class has none of that name. A class of its own for each run, so that
-    the runs of a parametrized test do not see each other's values.
-    """
-    namespace: dict[str, Any] = {
-        "__module__": test_class.__module__,
-        "__qualname__": test_class.__qualname__,
-        "__doc__": test_class.__doc__,
-    }
-    namespace.update((name, value) for name, value in values.items() if not hasattr(test_class, name))
+def _bound_class(test_class: TestClass, values: Mapping[str, Any]) -> TestClass:
+    namespace: dict[str, Any] = {"__module__": test_class.__module__, "__qualname__": test_class.__qualname__}
     for name in (*_LOADER.getTestCaseNames(test_class), "setUp", "tearDown"):
         function = getattr(test_class, name)
-        if arguments := _named_values(function, values):
+        names = list(inspect.signature(function).parameters)[1:]
+        if arguments := {name: values[name] for name in names if name in values}:
             namespace[name] = _with_arguments(function, arguments)
-    for name in ("setUpClass", "tearDownClass"):
-        function = getattr(test_class, name).__func__
-        if arguments := _named_values(function, values):
-            namespace[name] = classmethod(_with_arguments(function, arguments))
     return type(test_class.__name__, (test_class,), namespace)
 
 
-def _named_values(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    names = list(inspect.signature(function).parameters)[1:]
-    return {name: values[name] for name in names if name in values}
-
-
 def _with_arguments(function: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:
-    # A plain wrapper would hide from unittest that a test is a coroutine, which would then never run.
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def call_async(first: Any, *args: Any, **kwargs: Any) -> Any:
-            return await function(first, *args, **{**arguments, **kwargs})
-
-        return call_async
-
     @functools.wraps(function)
-    def call(first: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(first, *args, **{**arguments, **kwargs})
+    def call(self: Any) -> Any:
+        return function(self, **arguments)
 
     return call
 

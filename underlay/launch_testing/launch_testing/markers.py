@@ -6,12 +6,12 @@ import unittest
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._not_covered import refuse
+from launch._coverage import refusal
 
 __all__ = ["keep_alive"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, "retry_on_failure")
+    __getattr__ = refusal(__name__, "retry_on_failure")
 
 MARKERS = "__markers__"
 POST_SHUTDOWN = "__post_shutdown_test__"

@@ -10,17 +10,18 @@ from launch import Action
 from launch.events.process import ProcessExited, RunningProcessEvent
 
 
-class ProcInfoHandler:
+class ActiveProcInfoHandler:
     """The newest event, ProcessStarted or ProcessExited, of each process.
 
-    Iterating yields these events in order of first appearance; `handler[process]`, by action or full process name,
-    gives that of one process. The launch writes from one thread while tests read in another.
+    Iterating yields these events in order of first appearance; `handler[action]` gives that of one process. The launch
+    writes from one thread while tests read in another.
     """
 
     def __init__(self) -> None:
-        """Start with nothing recorded."""
+        """Start with nothing recorded, waiting for events."""
         self._changed = threading.Condition()
         self._events: dict[Any, RunningProcessEvent] = {}
+        self._closed = False
 
     def append(self, process_info: RunningProcessEvent) -> None:
         """Record the event of a process."""
@@ -32,31 +33,8 @@ class ProcInfoHandler:
         with self._changed:
             return iter(list(self._events.values()))
 
-    def processes(self) -> list[Any]:
-        """List the actions of the recorded processes."""
-        with self._changed:
-            return list(self._events)
-
-    def process_names(self) -> list[str]:
-        """List the names of the recorded processes."""
-        return [event.process_name for event in self]
-
-    def __getitem__(self, key: Any) -> RunningProcessEvent:
-        if not isinstance(key, str):
-            return self._events[key]
-        for event in self:
-            if event.process_name == key:
-                return event
-        raise KeyError(key)
-
-
-class ActiveProcInfoHandler(ProcInfoHandler):
-    """The events of processes that still run."""
-
-    def __init__(self) -> None:
-        """Start with nothing recorded, waiting for events."""
-        super().__init__()
-        self._closed = False
+    def __getitem__(self, action: Any) -> RunningProcessEvent:
+        return self._events[action]
 
     def close(self) -> None:
         """Say that nothing will follow, which ends all waiting."""
@@ -85,6 +63,9 @@ class ActiveProcInfoHandler(ProcInfoHandler):
             if not happened():
                 reason = "the launch has ended" if self._closed else f"waited {timeout} s"
                 raise AssertionError(f"Timed out waiting for process {name!r} to {what}: {reason}")
+
+
+ProcInfoHandler = ActiveProcInfoHandler  # what tests after the shutdown are handed: it waits for nothing then
 
 
 def process_name(action: Any) -> str:

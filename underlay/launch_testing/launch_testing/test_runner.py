@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import unittest
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from launch import LaunchDescription, LaunchDescriptionSource, LaunchService
@@ -91,7 +91,9 @@ class _RunWorker:
         finally:
             self._end_of_launch()
         if self._active_result is None:
-            return FailResult(self._test_run, self._why_without_result())
+            failure = FailResult(self._test_run, self._why_without_result())
+            sys.stdout.write(f"{failure.message}\n")
+            return failure
         self._active_result.append(self._run_suite(after))
         return self._active_result
 
@@ -160,7 +162,7 @@ class _RunWorker:
         else:
             reason = "Launch stopped before ReadyToTest, so that the active tests never began."
         lines = [reason, *map(self._last_words, self._proc_info)]
-        if not self._proc_info.processes():
+        if not list(self._proc_info):
             lines.append("No process had started.")
         if self._launch_code:
             lines.append(f"The launch itself failed with {self._launch_code}: see what it logged.")
@@ -181,28 +183,22 @@ class _RunWorker:
 
 
 class LaunchTestRunner:
-    """Runs the test runs of one launch test file, one after the other."""
+    """Runs the test runs of a launch test file."""
 
     def __init__(
-        self, test_runs: Sequence[TestRun], launch_file_arguments: Iterable[str] = (), debug: bool = False
+        self, test_runs: Iterable[TestRun], launch_file_arguments: Iterable[str] = (), debug: bool = False
     ) -> None:
         """Prepare to run; arguments have the form name:=value, `debug` makes launch log more."""
-        self._test_runs = list(test_runs)
-        self._arguments = list(launch_file_arguments)
-        self._debug = debug
+        arguments = list(launch_file_arguments)
+        self._workers = {run: _RunWorker(run, arguments, debug=debug) for run in test_runs}
 
     def run(self) -> dict[TestRun, unittest.TestResult]:
-        """Run all, and return one result per run; must be called in the main thread, as launch handles signals.
+        """Run all; must be called in the main thread, as launch handles signals.
 
         Raises:
             unittest.SkipTest: the test description is to be skipped.
         """
-        results: dict[TestRun, unittest.TestResult] = {}
-        for run in self._test_runs:
-            results[run] = result = _RunWorker(run, self._arguments, debug=self._debug).run()
-            if isinstance(result, FailResult):
-                sys.stdout.write(f"{result.message}\n")
-        return results
+        return {run: worker.run() for run, worker in self._workers.items()}
 
 
 def _parsed(arguments: Iterable[str]) -> list[tuple[str, str]]:

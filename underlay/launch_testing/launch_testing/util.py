@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from launch._coverage import refusal
 from launch.actions import ExecuteProcess
-
-from ._not_covered import refuse
 
 __all__ = ["KeepAliveProc"]
 
 if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__, "NO_CMD_ARGS NoMatchingProcessException resolveProcesses")
+    __getattr__ = refusal(__name__, "NO_CMD_ARGS NoMatchingProcessException resolveProcesses")
 
 # SIGINT must end it with exit code 0. That holds once the interpreter is up, which -I and -S hasten.
 _SCRIPT = """

@@ -13,8 +13,10 @@ import pytest
 from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch.events.process import ProcessExited, ProcessStarted, ProcessStderr, ProcessStdout
-from launch_testing import ActiveIoHandler, ActiveProcInfoHandler, post_shutdown_test
+from launch_testing import post_shutdown_test
+from launch_testing.io_handler import ActiveIoHandler
 from launch_testing.loader import LoadTestsFromPythonModule, TestRun
+from launch_testing.proc_info_handler import ActiveProcInfoHandler
 
 
 class RecordedProcess(ExecuteProcess):

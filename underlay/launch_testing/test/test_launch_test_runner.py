@@ -7,9 +7,7 @@ import sys
 import pytest
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, RegisterEventHandler, Shutdown, TimerAction
-from launch.event_handlers import OnProcessExit, OnShutdown
-from launch.substitutions import LaunchConfiguration
+from launch.actions import Shutdown, TimerAction
 from launch_testing.actions import ReadyToTest
 from launch_testing.asserts import assertExitCodes
 from launch_testing.markers import keep_alive
@@ -64,26 +62,6 @@ def test_active_tests_meet_the_running_process_and_later_tests_its_end(run, pyth
     result = run(describe, active=[test_active], after=[test_ended])
     assert problems(result) == []
     assert result.testsRun == 2
-
-
-def test_active_tests_come_before_the_shutdown_and_the_others_after_it(run, python_process):
-    order = []
-
-    def describe():
-        server = python_process(SERVER)
-        on_shutdown = OnShutdown(on_shutdown=lambda *_: order.append("shutdown"))
-        on_exit = OnProcessExit(on_exit=lambda event, _: order.append("exit"))
-        return LaunchDescription([*map(RegisterEventHandler, (on_shutdown, on_exit)), server, ReadyToTest()])
-
-    def test_active(self, proc_output):
-        proc_output.assertWaitFor("Up", stream="stdout")
-        order.append("active")
-
-    def test_ended(self):
-        order.append("after")
-
-    assert run(describe, active=[test_active], after=[test_ended]).wasSuccessful()
-    assert order == ["active", "shutdown", "exit", "after"]
 
 
 def test_a_failing_test_of_either_kind_fails_the_run(run, python_process):
@@ -149,26 +127,6 @@ def test_a_launch_that_ends_under_the_tests_fails_them_and_ends_their_waiting(ru
     assert not result.wasSuccessful()
     assert "before the active tests finished" in result.message
     assert re.search(r"driver-\d+ exited with code 3", result.message)
-
-
-def test_arguments_reach_the_launch_and_the_tests(run, python_process):
-    @keep_alive
-    def describe():
-        from launch.actions import ExecuteProcess
-
-        code = "import sys; print('got', sys.argv[1])"
-        process = ExecuteProcess(cmd=[sys.executable, "-c", code, LaunchConfiguration("word")])
-        return (
-            LaunchDescription([DeclareLaunchArgument("word", default_value="none"), process, ReadyToTest()]),
-            {"process": process},
-        )
-
-    def test_active(self, proc_info, proc_output, process, test_args):
-        self.assertEqual(test_args, {"word": "hello"})
-        proc_info.assertWaitForShutdown(process)
-        proc_output.assertWaitFor("got hello", process, stream="stdout")
-
-    assert problems(run(describe, arguments=["word:=hello"], active=[test_active])) == []
 
 
 def test_no_child_outlives_its_run(run, python_process):

@@ -12,7 +12,6 @@ from launch.actions import GroupAction, LogInfo, RegisterEventHandler, TimerActi
 from launch.event_handlers import OnProcessExit
 from launch_testing.actions import ReadyToTest
 from launch_testing.loader import LoadTestsFromPythonModule
-from launch_testing.markers import keep_alive
 
 
 def ready():
@@ -46,7 +45,6 @@ def test_test_classes_are_sorted_into_before_and_after_the_shutdown():
         lambda action: GroupAction([TimerAction(period=1.0, actions=[action])]),
         lambda action: RegisterEventHandler(OnProcessExit(on_exit=[action])),
     ],
-    ids=["plain", "timer", "nested", "event handler"],
 )
 def test_ready_to_test_is_found_wherever_it_is(load, around):
     called = []
@@ -82,9 +80,3 @@ def test_a_description_without_ready_to_test_is_refused(load, described):
 def test_parts_that_are_left_out_say_so(module, name):
     with pytest.raises(ImportError, match=rf"{module}.{name} .* does not cover"):
         getattr(importlib.import_module(module), name)
-
-
-def test_marker_reaches_the_run(load):
-    (run,) = load(keep_alive(ready))
-
-    assert run.markers["keep_alive"]

@@ -141,10 +141,7 @@ def test_a_failure_tells_each_failed_test_and_its_text(outcome):
     assert re.search(r"FAIL: (\S+\.)?test_code", text)
     assert "exited with code 0" in text
     assert "test_passes" not in text
-
-
-def test_asserts_in_launch_tests_tell_their_values(outcome):
-    assert "assert 4 == 5" in text_of(only(outcome, "test_bad").find("failure"))
+    assert "assert 4 == 5" in text
 
 
 @pytest.mark.stand_in("upstream says less of why a launch has failed")
@@ -163,9 +160,8 @@ def test_files_without_the_mark_are_ordinary_modules(outcome):
 
 
 @pytest.mark.stand_in("upstream ends the whole run")
-@pytest.mark.parametrize("rest", ["", FILES["test_good.py"]])
-def test_a_launch_test_that_cannot_be_imported_is_an_error_of_its_file(tmp_path, rest):
-    (tmp_path / "test_launch.py").write_text("import no_such_module  # mentions generate_test_description\n" + rest)
+def test_a_launch_test_that_cannot_be_imported_is_an_error_of_its_file(tmp_path):
+    (tmp_path / "test_launch.py").write_text("import no_such_module\n" + FILES["test_good.py"])
     (tmp_path / "test_other.py").write_text("def test_other(): pass\n")
     done = run_pytest(tmp_path, "--rootdir=.", "--continue-on-collection-errors")
     assert "ERROR test_launch.py" in done.stdout

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unittest
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ..loader import LoadTestsFromPythonModule, TestRun
+from ..loader import TestRun
 from ..test_runner import FailResult, LaunchTestRunner
 
 ENTRYPOINT = "generate_test_description"
@@ -18,10 +18,9 @@ ENTRYPOINT = "generate_test_description"
 class LaunchTestFailure(Exception):
     """Some tests of a launch test failed; the text names each of them, with its traceback."""
 
-    def __init__(self, results: Mapping[TestRun, unittest.TestResult]) -> None:
-        """Gather what failed in the results of the test runs."""
-        failed = {str(run): result for run, result in results.items() if not result.wasSuccessful()}
-        super().__init__("\n".join(f"{name} failed\n{_report(result)}" for name, result in failed.items()))
+    def __init__(self, name: str, result: unittest.TestResult) -> None:
+        """Gather what failed in the result of a test run."""
+        super().__init__(f"{name} failed\n{_report(result)}")
 
 
 def _report(result: unittest.TestResult) -> str:
@@ -35,18 +34,18 @@ def _report(result: unittest.TestResult) -> str:
 
 
 class LaunchTestItem(pytest.Item):
-    """All test runs of one launch test file."""
+    """The test run of one launch test file."""
 
-    def __init__(self, *, test_runs: list[TestRun], **kwargs: Any) -> None:
-        """Run `test_runs`; made by from_parent."""
+    def __init__(self, *, test_run: TestRun, **kwargs: Any) -> None:
+        """Run `test_run`; made by from_parent."""
         super().__init__(**kwargs)
-        self.test_runs = test_runs
+        self.test_run = test_run
 
     def runtest(self) -> None:
         """Run, and fail if any of the tests did; pytest takes unittest.SkipTest for its own."""
-        results = LaunchTestRunner(self.test_runs).run()
-        if not all(result.wasSuccessful() for result in results.values()):
-            raise LaunchTestFailure(results)
+        (result,) = LaunchTestRunner([self.test_run]).run().values()
+        if not result.wasSuccessful():
+            raise LaunchTestFailure(self.name, result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the failed tests instead of a traceback of the runner."""
@@ -72,7 +71,7 @@ class LaunchTestModule(pytest.Module):
         if not any(mark.name == "launch_test" for mark in marks):
             return super().collect()
         name = self.path.stem
-        item = LaunchTestItem.from_parent(self, name=name, test_runs=LoadTestsFromPythonModule(self.obj, name=name))
+        item = LaunchTestItem.from_parent(self, name=name, test_run=TestRun(name, self.obj))
         for mark in marks:
             item.add_marker(getattr(pytest.mark, mark.name).with_args(*mark.args, **mark.kwargs))
         return [item]
