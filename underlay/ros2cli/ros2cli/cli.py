@@ -42,12 +42,9 @@ COMMANDS: Mapping[str, str | Group] = {
     "param": Group(
         "Read and set parameters",
         {
-            "delete": "Delete a parameter",
-            "describe": "Show how a node describes its parameters",
             "dump": "Write the parameters of a node as YAML",
             "get": "Write the value of a parameter",
             "list": "List the parameters there are",
-            "load": "Set the parameters that a file has",
             "set": "Set a parameter",
         },
     ),
@@ -64,7 +61,6 @@ COMMANDS: Mapping[str, str | Group] = {
         "Look up and call services",
         {
             "call": "Call a service",
-            "find": "List the services of a type",
             "info": "Show the type and the endpoints of a service",
             "list": "List the services there are",
             "type": "Write the type of a service",
@@ -74,9 +70,7 @@ COMMANDS: Mapping[str, str | Group] = {
         "Look up, read and publish topics",
         {
             "bw": "Write out the bandwidth of a topic",
-            "delay": "Write out how old a topic's messages are by their headers",
             "echo": "Write out the messages of a topic",
-            "find": "List the topics of a type",
             "hz": "Write out how often a topic's messages come",
             "info": "Show the type and the endpoints of a topic",
             "list": "List the topics there are",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from rclpy.exceptions import InvalidTopicNameException
@@ -14,7 +13,7 @@ from rclpy.node import Node
 from rclpy.topic_or_service_is_hidden import topic_or_service_is_hidden
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from ros2cli.direct_node import NODE, direct_node, spin_for, wait_for_graph
+from ros2cli.direct_node import spin_for
 from ros2cli.options import Argument
 
 _POLL_S = 0.1
@@ -104,17 +103,3 @@ def write_listed(names_and_types: list[tuple[str, list[str]]], args: argparse.Na
     """Write what `list` shows of them."""
     for name, types in shown(names_and_types, hidden_too=args.hidden_too):
         sys.stdout.write(f"{name} [{', '.join(types)}]\n" if args.show_types else f"{name}\n")
-
-
-def found(noun: str) -> tuple[Argument, ...]:
-    """Return the arguments of `find`."""
-    wanted = Argument("wanted_type", metavar=f"{noun.removesuffix('s')}_type", help="A type, by its full name")
-    return (*NODE, wanted, hidden(noun))
-
-
-def write_found(args: argparse.Namespace, all_of: Callable[[Node], list[tuple[str, list[str]]]]) -> None:
-    """Write those of the type."""
-    with direct_node(use_sim_time=args.use_sim_time) as node:
-        wait_for_graph(node, args.spin_time)
-        entries = shown(all_of(node), hidden_too=args.hidden_too)
-    sys.stdout.write("".join(f"{name}\n" for name, types in entries if args.wanted_type in types))

@@ -35,25 +35,13 @@ def test_service_call_gives_up_after_a_while(ros2):
     assert (outcome.code, outcome.err) == (1, "service '/nobody' is not available after 5 s")
 
 
-NODE_FIRST = pytest.mark.stand_in("upstream looks for the node before the file")
-
-
 @pytest.mark.parametrize(
     ("words", "error"),
     [
         (["node", "info", "/nobody"], "Unable to find node '/nobody'"),
         (["param", "get", "/nobody", "rate"], "Node not found"),
         (["param", "list", "nobody"], "Node not found"),
-        (["param", "describe", "/nobody", "rate"], "Node not found"),
-        (["param", "delete", "/nobody", "rate"], "Node not found"),
         (["service", "info", "/nobody"], "Unknown service '/nobody'"),
-        *(
-            pytest.param(["param", "load", "/nobody", file], f"{file}: {error}", marks=NODE_FIRST)
-            for file, error in (
-                ("nowhere.yaml", "No such file or directory"),
-                (__file__, "expected a file of parameters, got none: "),
-            )
-        ),
     ],
 )
 def test_a_node_that_is_not_there_is_an_error(ros2, words, error):

@@ -28,7 +28,9 @@ _LEFT_OUT = frozenset(
     {
         "all_frames_as_yaml",
         "can_transform_core",
+        "can_transform_full",
         "can_transform_full_core",
+        "get_latest_common_time",
         "lookup_transform_async",
         "lookup_transform_full_async",
         "lookupVelocityCore",
@@ -111,25 +113,11 @@ class Buffer:
         return_debug_tuple: bool = False,
     ) -> bool | tuple[bool, str]:
         """Return whether a lookup succeeds within ``timeout``; with the reason if a tuple is asked for."""
-        answer = self._succeeds(lambda: self.lookup_transform_core(target_frame, source_frame, time), timeout)
-        return answer if return_debug_tuple else answer[0]
-
-    def can_transform_full(
-        self,
-        target_frame: str,
-        target_time: Time | TimeMsg,
-        source_frame: str,
-        source_time: Time | TimeMsg,
-        fixed_frame: str,
-        timeout: Duration = _NO_WAIT,
-        return_debug_tuple: bool = False,
-    ) -> bool | tuple[bool, str]:
-        """Return whether a lookup through a fixed frame succeeds within ``timeout``."""
-        answer = self._succeeds(
-            lambda: self.lookup_transform_full_core(target_frame, target_time, source_frame, source_time, fixed_frame),
-            timeout,
-        )
-        return answer if return_debug_tuple else answer[0]
+        try:
+            self.lookup_transform(target_frame, source_frame, time, timeout)
+        except TransformException as error:
+            return (False, str(error)) if return_debug_tuple else False
+        return (True, "") if return_debug_tuple else True
 
     def _wait_for(self, attempt: _Attempt, timeout: Duration) -> TransformStamped:
         deadline = monotonic() + timeout.nanoseconds / _NS_PER_S
@@ -144,13 +132,6 @@ class Buffer:
                     if left <= 0.0:
                         raise
                 self._changed.wait(min(left, TIMEOUT_MAX))
-
-    def _succeeds(self, attempt: _Attempt, timeout: Duration) -> tuple[bool, str]:
-        try:
-            self._wait_for(attempt, timeout)
-        except TransformException as error:
-            return False, str(error)
-        return True, ""
 
     def lookup_transform_core(self, target_frame: str, source_frame: str, time: Time | TimeMsg) -> TransformStamped:
         """Return target_T_source at a time, or raise at once."""
@@ -175,13 +156,6 @@ class Buffer:
             fixed_T_source, _ = self._graph.lookup(fixed_frame, source_frame, source_ns)
             target_T_fixed, stamp_ns = self._graph.lookup(target_frame, fixed_frame, target_ns)
         return _transform_message(target_frame, source_frame, compose(target_T_fixed, fixed_T_source), stamp_ns)
-
-    def get_latest_common_time(self, target_frame: str, source_frame: str) -> Time:
-        """Return the latest time at which the two frames can be related; 0 if all between them is static."""
-        with self._changed:
-            self._graph.check(target_frame, "get_latest_common_time argument target_frame")
-            self._graph.check(source_frame, "get_latest_common_time argument source_frame")
-            return Time(nanoseconds=self._graph.latest_common_time(target_frame, source_frame))
 
     def all_frames_as_string(self) -> str:
         """Return a line per child frame."""

@@ -13,7 +13,7 @@ from rclpy.node import Node
 
 from ros2cli.direct_node import NODE, direct_node, spin_until, wait_for_graph, wait_for_service
 from ros2cli.message_yaml import set_fields
-from ros2cli.names import find_interface, found, full_topic_name, hidden, write_found, write_listed
+from ros2cli.names import find_interface, full_topic_name, hidden, write_listed
 from ros2cli.options import Argument, Verb
 
 _PATIENCE_S = 5.0
@@ -54,11 +54,6 @@ def _call(node: Node, client: Client, request: Any) -> None:
     if future.result() is None:
         raise RuntimeError(f"Exception while calling service: {future.exception()!r}")
     sys.stdout.write(f"response:\n{future.result()!r}\n\n")
-
-
-def _find(args: argparse.Namespace) -> None:
-    """Write the services of the type."""
-    write_found(args, lambda node: node.get_service_names_and_types())
 
 
 def _write_info(args: argparse.Namespace) -> str | None:
@@ -104,7 +99,6 @@ VERBS = {
             help="The request in YAML (e.g. '{a: 1, b: 2}'); the rest stays at default",
         ),
     ),
-    "find": Verb(_find, *found("services")),
     "info": Verb(_write_info, *NODE, Argument("service_name", help="Name of the service (e.g. '/add_two_ints')")),
     "list": Verb(
         _list,

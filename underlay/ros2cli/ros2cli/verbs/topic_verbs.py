@@ -16,7 +16,6 @@ from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.task import Future
-from rclpy.time import Time
 
 from ros2cli.direct_node import (
     DIRECT,
@@ -32,13 +31,11 @@ from ros2cli.direct_node import (
 from ros2cli.message_yaml import Style, message_to_yaml, set_fields
 from ros2cli.names import (
     find_interface,
-    found,
     full_topic_name,
     hidden,
     not_published_yet,
     topic_class,
     wait_for_topic_class,
-    write_found,
     write_listed,
 )
 from ros2cli.options import Argument, Verb, positive_float, positive_int, unsigned_int
@@ -78,11 +75,6 @@ def _write_info(args: argparse.Namespace) -> str | None:
     parts += [f"Subscription count: {len(subscriptions)}", *(subscriptions if args.verbose else [])]
     sys.stdout.writelines(f"{part}{end}" for part in parts)
     return None
-
-
-def _find(args: argparse.Namespace) -> None:
-    """Write the topics of the type."""
-    write_found(args, lambda node: node.get_topic_names_and_types())
 
 
 def _write_type(args: argparse.Namespace) -> int:
@@ -184,9 +176,6 @@ def _measure(
     node: Node,
     args: argparse.Namespace,
     callback: Callable[[Any], None],
-    *,
-    raw: bool = False,
-    with_header: bool = False,
 ) -> str:
     """Subscribe to the topic as soon as somebody has it, and return its full name."""
     topic = full_topic_name(node, args.topic_name)
@@ -194,9 +183,8 @@ def _measure(
     if topic_class(node, topic) is None:
         sys.stdout.write(not_published_yet(args.topic_name))
     message_class = wait_for_topic_class(node, topic)
-    if with_header and message_class.get_fields_and_field_types().get("header") != "std_msgs/Header":
-        raise RuntimeError("msg does not have header")
-    node.create_subscription(message_class, topic, callback, chosen_profile(args, [])[0], raw=raw)
+    # To deserialize what is only counted would slow down what is measured.
+    node.create_subscription(message_class, topic, callback, chosen_profile(args, [])[0], raw=True)
     return topic
 
 
@@ -212,8 +200,7 @@ def _hz(args: argparse.Namespace) -> None:
                 window.arrived(now_ns)
                 sys.stdout.write(str(window.report() or ""))
 
-        # To deserialize what is only counted would slow down what is measured.
-        _measure(node, args, count, raw=True)
+        _measure(node, args, count)
         spin_until_shutdown(node)
 
 
@@ -263,7 +250,7 @@ def _bw(args: argparse.Namespace) -> None:
     """Write the bandwidth once a second, as long as messages come."""
     window = SizeWindow(args.window_size)
     with direct_node(use_sim_time=args.use_sim_time) as node:
-        topic = _measure(node, args, lambda data: window.arrived(time.monotonic(), len(data)), raw=True)
+        topic = _measure(node, args, lambda data: window.arrived(time.monotonic(), len(data)))
         sys.stdout.write(f"Subscribed to [{topic}]\n")
         node.create_timer(_REPORT_S, lambda: sys.stdout.write(window.report(time.monotonic())))
         spin_until_shutdown(node)
@@ -295,26 +282,6 @@ def amount(size: float) -> str:
     if size < 1000:
         return f"{size:.0f} B"
     return f"{size / 1e3:.2f} KB" if size < 1e6 else f"{size / 1e6:.2f} MB"
-
-
-def _delay(args: argparse.Namespace) -> None:
-    """Write how old the messages are once a second, as long as they come."""
-    delays_s: deque[float] = deque(maxlen=args.window_size)
-    with direct_node(use_sim_time=args.use_sim_time) as node:
-
-        def measure(message: Any) -> None:
-            stamp = Time.from_msg(message.header.stamp, node.get_clock().clock_type)
-            delays_s.append((node.get_clock().now() - stamp).nanoseconds * 1e-9)
-
-        _measure(node, args, measure, with_header=True)
-        node.create_timer(_REPORT_S, lambda: sys.stdout.write(_report(delays_s)))
-        spin_until_shutdown(node)
-
-
-def _report(delays_s: deque[float]) -> str:
-    if not delays_s:
-        return ""
-    return f"average delay: {sum(delays_s) / len(delays_s):.3f}\n\t{spread(delays_s)}\n"
 
 
 def _pub(args: argparse.Namespace) -> str | None:
@@ -383,7 +350,6 @@ class _Sending:
 
 VERBS = {
     "bw": Verb(_bw, _TOPIC, _window(_SIZES), *qos_arguments(), *DIRECT),
-    "delay": Verb(_delay, _TOPIC, _window(_INTERVALS), *qos_arguments(), *DIRECT),
     "echo": Verb(
         _echo,
         *NODE,
@@ -403,7 +369,6 @@ VERBS = {
         Argument("--once", action="store_true", help="Write one message and end"),
         Argument("--timeout", metavar="N", type=positive_float, help="End after this many seconds"),
     ),
-    "find": Verb(_find, *found("topics")),
     "hz": Verb(_hz, _TOPIC, _window(_INTERVALS), *qos_arguments(), *DIRECT),
     "info": Verb(
         _write_info,
