@@ -1,4 +1,4 @@
-"""All topics: a time line of when their messages came, and a table of how many, how often and how long they paused."""
+"""All topics in a table: how many messages, how often, how long they paused, and a strip of when they came."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,16 @@ from fieldplay.streams.stream_times import StreamTimes, pauses_of, stream_number
 MIN_PER_STEP = 8  # messages in a step of a density: fewer look like a comb
 HIGH_FRACTION = 0.9  # of the steps are not higher than what is drawn as the full height
 NEARLY_FULL = 0.93
-MAX_STEPS, SPARK_STEPS, MAX_DATES = 240, 48, 9
+MAX_STEPS, MAX_DATES = 150, 5
 HEIGHT, MIN_PAUSE = 16, 2  # pixels of a strip, and of a pause in it, so that a short one is seen
 MESSAGES, PAUSE, BREAK = (178, 114, 0, 255), (30, 54, 179, 255), (150, 150, 150, 90)  # BGRA
 
 Array = NDArray[np.float64]
 
 
-def densities(overview: Overview, times: StreamTimes, axis: Axis, *, most: int) -> Array:
+def densities(overview: Overview, times: StreamTimes, axis: Axis) -> Array:
     """How dense the messages are in equal steps (n,) of an axis, as fractions of the highest."""
-    steps = int(np.clip(times.count // MIN_PER_STEP, 1, most))
+    steps = int(np.clip(times.count // MIN_PER_STEP, 1, MAX_STEPS))
     spans = axis.fractions(overview.seconds(times.buckets.span_ns.reshape(-1)))
     total = np.cumsum(times.buckets.count)
     reached = np.stack([total - times.buckets.count, total], axis=-1).reshape(-1)
@@ -43,31 +43,27 @@ def densities(overview: Overview, times: StreamTimes, axis: Axis, *, most: int) 
 
 
 def stream_sections(overview: Overview) -> list[Section]:
-    """The time line and the table."""
+    """The table, over one axis of time."""
     if not overview.streams:
         return []
-    axis, spark_axis = overview.time_axis(most=5, most_dates=MAX_DATES), overview.time_axis()
-    tracks, rows = [], []
+    axis = overview.time_axis(most=4, most_dates=MAX_DATES)
+    rows, pauses = [], 0
     for topic, times in overview.streams.items():
         numbers = stream_numbers(times, overview.intervals_ns)
-        tracks.append((topic.name, strip_of(overview, times, axis, steps=MAX_STEPS, label=f"when {topic.name} came")))
+        pauses += numbers.pauses
         rows.append({
             "topic": topic, "count": count_text(times.count), "pauses": numbers.pauses,
             "rate": "–" if numbers.rate_hz is None else f"{number_text(numbers.rate_hz)} Hz",
             "gap": "–" if numbers.longest_gap_s is None else duration_text(numbers.longest_gap_s),
-            "strip": strip_of(overview, times, spark_axis, steps=SPARK_STEPS) if times.count else "",
+            "strip": strip_of(overview, times, axis, label=f"when {topic.name} came"),
         })  # fmt: skip
     ticks = [(round(100 * axis.fraction(value), 2), label) for value, label in axis.ticks if label]
     breaks = [(round(50 * sum(one.fractions), 2), one.label) for one in labelled_breaks(axis.breaks, most=MAX_DATES)]
-    return [
-        Section("timeline", "Time line", render("timeline", tracks, ticks, breaks), _lead(overview, axis)),
-        Section("streams", "Streams", render("streams", rows)),
-    ]
+    return [Section("streams", "Streams", render("streams", rows, ticks, breaks), _lead(overview, axis, pauses))]
 
 
-def _lead(overview: Overview, axis: Axis) -> str:
-    gaps = sum(stream_numbers(times, overview.intervals_ns).pauses for times in overview.streams.values())
-    summary = f"{count_noun(gaps, 'pause')} in all." if gaps else "No topic pauses."
+def _lead(overview: Overview, axis: Axis, pauses: int) -> str:
+    summary = f"{count_noun(pauses, 'pause')} in all." if pauses else "No topic pauses."
     lead = (
         "How dense the messages of each topic are, each relative to its own maximum. A pause is longer than ten "
         f"usual steps and half a second. {summary}"
@@ -82,15 +78,15 @@ def _lead(overview: Overview, axis: Axis) -> str:
     )
 
 
-def strip_of(overview: Overview, times: StreamTimes, axis: Axis, *, steps: int, label: str = "") -> Html:
+def strip_of(overview: Overview, times: StreamTimes, axis: Axis, *, label: str) -> Html:
     """An image of when the messages of a topic came: as high as they are dense, single ones where they are few."""
-    width = 4 * steps
+    width = 4 * MAX_STEPS
     pixels, heights = np.zeros((HEIGHT, width, 4), np.uint8), np.zeros(width)
-    if times.stamps is not None and times.count < steps:
+    if times.stamps is not None and times.count < MAX_STEPS:
         column = _columns(axis, overview.seconds(times.stamps), width - 1)
         heights[column] = heights[column + 1] = 1.0  # two pixels each, of which one shows on any screen
     else:
-        fractions = densities(overview, times, axis, most=steps)
+        fractions = densities(overview, times, axis)
         heights = fractions[np.arange(width) * len(fractions) // width]
     for each in axis.breaks:
         first, last = (int(fraction * width) for fraction in each.fractions)

@@ -247,11 +247,11 @@ def test_rates_and_pauses_count_recorded_time_only() -> None:
 
 def test_time_line_shows_gaps_with_length_and_date_but_not_as_pauses() -> None:
     overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
-    line, table = stream_sections(overview)
-    text = text_of(line.body)
+    (table,) = stream_sections(overview)
+    text = text_of(table.body)
     assert "190 d" in text and "2018-12-19 12:00:00" in text and "2019-06-27 12:00:00" in text
-    assert "No topic pauses." in line.lead and "pass over 1 stretch" in line.lead
-    assert "/imu std_msgs/msg/Float64 400 10 Hz 0.1 s" in text_of(table.body)
+    assert "No topic pauses." in table.lead and "pass over 1 stretch" in table.lead
+    assert "/imu std_msgs/msg/Float64 400 10 Hz 0.1 s" in text
 
 
 def numbers(*values: float) -> list[tuple[int, Any]]:
