@@ -51,6 +51,18 @@ connections, connections whose ends have different types.
   fieldplay cdff diagram terrain.yaml terrain.svg
   fieldplay cdff diagram terrain.yaml terrain.png --dfn my_filter.yaml --log logs/ --stream leftImage=/unit/left/image
 """,
+    "new-dfn": """\
+OUT is a Python package: a class for each implementation, the description, a file of parameters, an entry point of the
+group fieldplay.steps, and a test. docs/fusion/own-steps.md shows how to go on.
+
+  fieldplay cdff new-dfn MyFilter_desc.yaml my_filter
+""",
+    "new-dfpc": """\
+OUT is a Python package: the description as form 2, a DFN for each step that nobody has published, an entry point of the
+group fieldplay.steps, and a test. Once installed, `fieldplay fuse` knows the pipeline by its name.
+
+  fieldplay cdff new-dfpc MyChain.yaml my_chain --dfn MyFilter_desc.yaml
+""",
 }
 ALL = """\
 fieldplay cdff TOOL -h explains each tool. A LOG is a file .msg or .msg.zz as the framework's programs write it. To play
@@ -79,10 +91,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_cutting(tool)
     _add_export(tool("export", "write streams as tables: CSV or Parquet, a row for each sample"))
     _add_diagram(tool("diagram", "draw a DFN or DFPC from its description, and check that"))
+    _add_new(tool("new-dfn", "make a Python package from the description of a DFN"), "DFN")
+    _add_new(tool("new-dfpc", "make a Python package from the description of a DFPC"), "DFPC")
 
 
 def _run(tool: str, chosen: argparse.Namespace) -> int:
     """What the tools stand on is loaded for them alone."""
+    if tool in ("new-dfn", "new-dfpc"):
+        from fieldplay_cdff.cli import scaffold_command
+
+        return scaffold_command.new_dfn(chosen) if tool == "new-dfn" else scaffold_command.new_dfpc(chosen)
     from fieldplay_cdff.cli import diagram_command, log_commands
 
     return {**log_commands.TOOLS, "diagram": diagram_command.diagram}[tool](chosen)
@@ -162,6 +180,17 @@ def _add_diagram(parser: argparse.ArgumentParser) -> None:
         help="which stream of the log feeds an input; by default the one that is called so",
     )
     _add_writing(parser)
+
+
+def _add_new(parser: argparse.ArgumentParser, kind: str) -> None:
+    parser.add_argument("archive", metavar="DESCRIPTION", type=Path, help="the description, YAML")
+    parser.add_argument("out", metavar="OUT", type=Path, help="the package's folder, which must not exist")
+    parser.add_argument("--package", default="", metavar="NAME", help=f"the package's name; the {kind}'s by default")
+    if kind == "DFPC":
+        parser.add_argument(
+            "--dfn", action="append", default=[], type=Path, metavar="FILE", help="a description of a DFN of its own"
+        )
+    add_overwrite(parser, "replace what is there")
 
 
 def _add_log(parser: argparse.ArgumentParser) -> None:

@@ -34,6 +34,7 @@ DFPC is the name of a pipeline (fuse --list names them) or the file of a descrip
 its entries. OUT is a rosbag2 bag: what comes out below the pipeline's topic, the archive's static tf and odometry.
 
   fieldplay fuse --list
+  fieldplay fuse --list --steps
   fieldplay fuse morocco Reconstruction3D out --implementation DenseRegistrationFromStereo --every 4
   fieldplay fuse some_bag MyChain.yaml out --input leftImage=/cam0/image --input rightImage=/cam1/image
   fieldplay fuse morocco Reconstruction3D out --set reconstructor3D.Disparities.NumberOfIntervals=128 --stats stats.json
@@ -49,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dfpc", metavar="DFPC", nargs="?", help="a pipeline by its name, or the file of one")
     parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="the bag's folder, which must not exist")
     parser.add_argument("--list", action="store_true", help="name the pipelines, their implementations and ports")
+    parser.add_argument(
+        "--steps", action="store_true", help="with --list: name all steps (DFNs), who does them, and their parameters"
+    )
     parser.add_argument(
         "--preset", choices=("camera", "published"), default="camera",
         help="parameters that are `auto`: by the camera and the first images, or the published ones of a rover; camera",
@@ -91,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
     parser.add_argument("--products", type=Path, metavar="DIR", help="keep what the description marks in this store")
-    parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, as JSON")
+    parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, memory too, as JSON")
     parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
     parser.add_argument("--stop-after", type=count, default=0, metavar="N", help="failures of a step in a row; never")
@@ -102,6 +106,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run a pipeline, or name those that there are."""
+    if chosen.steps:
+        from fieldplay_cdff.cli.step_list import print_steps
+
+        if not chosen.list:
+            raise UsageError("--steps belongs to --list: fuse --list --steps")
+        return print_steps(as_json=chosen.json)
     if chosen.list:
         return _list(as_json=chosen.json)
     if chosen.out is None:
@@ -129,6 +139,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     from fieldplay_cdff.pipeline.pipeline_graph import graph_of
 
     options = {"threads": min(chosen.threads, MAX_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
+    options["measures_memory"] = chosen.stats is not None
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
     for text in graph.notes:
         note(text)

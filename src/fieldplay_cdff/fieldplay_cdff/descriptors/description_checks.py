@@ -16,6 +16,7 @@ from fieldplay_cdff.descriptors.model import (
     ProcessingChain,
     Step,
     port_label,
+    port_type_issues,
     type_issues,
 )
 
@@ -27,6 +28,8 @@ LineIssue = tuple[int, str, str]  # line, kind, message
 
 def check_description(file: str, description: Description, catalogue: Catalogue, *, report: Report) -> None:
     """Report what does not fit the catalogue, or itself; each thing once, though several implementations have it."""
+    for line, kind, message in port_type_issues(description, catalogue):
+        report(Defect(file=file, row=line or None, kind=kind, message=message))
     if description.kind != DFPC:
         return
     issues = dict.fromkeys(

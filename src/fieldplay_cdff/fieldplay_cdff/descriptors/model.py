@@ -171,6 +171,7 @@ class Catalogue:
     implementation_aliases: Mapping[str, str] = field(default_factory=dict)
     port_aliases: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     stand_ins: frozenset[str] = frozenset()  # names of implementations that another method stands in for
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of ports, by where they are from
 
     def stand_in_note(self, step: str, implementation: str) -> str:
         """What to print where another method stands in for the implementation of a step; "" where none does."""
@@ -199,8 +200,10 @@ def published_catalogue() -> Catalogue:
 
 @lru_cache(maxsize=1)
 def known_catalogue() -> Catalogue:
-    """The steps of the framework and our own adapters between them."""
-    return _catalogue("dfns", "own")
+    """The steps of the framework, our own adapters between them, and those that packages of others bring."""
+    from fieldplay_cdff.descriptors.step_packages import with_step_packages  # which reads descriptions
+
+    return with_step_packages(_catalogue("dfns", "own"))
 
 
 def _catalogue(*parts: str) -> Catalogue:
@@ -216,6 +219,7 @@ def _catalogue(*parts: str) -> Catalogue:
         implementation_aliases=data["implementation_aliases"],
         port_aliases=data["port_aliases"],
         stand_ins=frozenset(data["stand_ins"]),
+        types={kind: tuple(names) for kind, names in data["types"].items()},
     )
 
 
@@ -291,6 +295,24 @@ def end_types(
 
     none: frozenset[str] = frozenset()
     return type_of(connection.source, none, is_source=True), type_of(connection.target, none, is_source=False)
+
+
+def port_type_issues(description: Description, catalogue: Catalogue) -> Iterator[tuple[int, str, str]]:
+    """Yield the ports whose type is unknown, or not one that a DFPC may have: line, kind of issue, message."""
+    inner = {_plain(name) for name in catalogue.types.get("infuse", ())}
+    names = [name for own in catalogue.types.values() for name in own]
+    names += [kind for dfn in catalogue.dfns.values() for kind in (*dfn.inputs.values(), *dfn.outputs.values())]
+    known = {_plain(name) for name in names}
+    for side, ports in (("input", description.inputs), ("output", description.outputs)):
+        for port in (port for port in ports if port.type and not port.type.startswith(ANY)):
+            plain = _plain(port.type)
+            if description.kind == DFPC and plain in inner:
+                message = f"the {side} {port.name} is {port.shown_type}, a type of InFuse, which does not leave a DFPC"
+                yield port.line, "forbidden_type", message
+            elif plain not in known:
+                near = closest_name(port.shown_type, names, cutoff=0.8)
+                hint = f": did you mean {near}?" if near else ""
+                yield port.line, "unknown_type", f"the {side} {port.name} has the unknown type {port.type}{hint}"
 
 
 def port_label(end: End) -> str:

@@ -25,6 +25,7 @@ from fieldplay_cdff.descriptors.model import (
     known_catalogue,
     with_own,
 )
+from fieldplay_cdff.descriptors.step_packages import step_packages
 
 MISSING = "TODO"
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")
@@ -35,14 +36,15 @@ MAX_REPORTED = 20  # faults of a description
 # What a description of form 1 lacks: the form 2 that it would need, as far as form 1 tells.
 
 
-def form_2_of(description: Description) -> str:
-    """The description as form 2; what form 1 does not tell is TODO."""
+def form_2_of(description: Description, catalogue: Catalogue | None = None) -> str:
+    """The description as form 2, by the DFNs of a catalogue; what form 1 does not say is TODO."""
+    catalogue = catalogue or known_catalogue()
     content = {
         "name": description.name,
         "doc": description.doc,
         "input_ports": [_port(port) for port in description.inputs],
         "output_ports": [_port(port) for port in description.outputs],
-        "implementations": [_implementation(chain) for chain in description.chains],
+        "implementations": [_implementation(chain, catalogue) for chain in description.chains],
     }
     return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120)
 
@@ -51,8 +53,7 @@ def _port(port: Port) -> dict[str, str]:
     return {"name": port.name, "type": port.type, "doc": port.doc}
 
 
-def _implementation(chain: ProcessingChain) -> dict[str, object]:
-    catalogue = known_catalogue()
+def _implementation(chain: ProcessingChain, catalogue: Catalogue) -> dict[str, object]:
     dfns, fed = [], {(each.target.step, each.target.port) for each in chain.connections}
     unfed = []
     for step in chain.steps:
@@ -133,10 +134,13 @@ def topic_of(description: Description) -> str:
 
 
 def pipeline_files() -> dict[str, Path]:
-    """The descriptions that come with the workspace by name: those installed, else those of the source."""
+    """The descriptions that come with the workspace, or with packages of steps, by name."""
     files: dict[str, Path] = {}
     for folder in config_folders():
         for path in sorted((folder / FOLDER).glob("*.yaml")):
+            files.setdefault(path.stem, path)
+    for package in step_packages():
+        for path in package.files(FOLDER):
             files.setdefault(path.stem, path)
     return files
 

@@ -44,9 +44,6 @@ SCENE, CAMERA = "scene", "camera"  # frames of poses
 POLICIES = (PAIR, HOLD, EACH)
 KIND, PERIOD = re.compile(r"[a-z][a-z0-9_]*"), re.compile(r"\d+(\.\d*)?")
 POSES = ("Pose", "TransformWithCovariance", "RigidBodyState")
-INNER_TYPES = (
-    "VisualPointFeature", "CorrespondenceMap", "PosesSequence", "Octree", "Path", "VectorXdSequence", "StringSequence",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,9 +255,6 @@ def _chain_issues(description: Description, chain: ProcessingChain, catalogue: C
         if count > 1:
             lines = [each.line for each in chain.connections if each.target == target]
             yield lines[-1], f"{port_label(target)} is fed {count} times: expected one connection"
-    for port in (*description.inputs, *description.outputs):
-        if any(word in port.shown_type for word in INNER_TYPES):
-            yield port.line, f"{port.name} is {port.shown_type}, which does not leave a DFPC"
     for port in description.inputs:
         if port.policy not in ("", *POLICIES):
             yield port.line, f"{port.name}: expected a policy of {', '.join(POLICIES)}, got {port.policy}"

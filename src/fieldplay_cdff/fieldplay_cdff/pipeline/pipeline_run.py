@@ -17,6 +17,7 @@ from fieldplay_cdff.descriptors.model import End
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.configuration import Configuration, merge_groups
 from fieldplay_cdff.pipeline.inputs import PipelineInputs, SyncedInputs
+from fieldplay_cdff.pipeline.memory_meter import MemoryMeter
 from fieldplay_cdff.pipeline.pipeline_graph import GraphNode, RunnableGraph, graph_of
 from fieldplay_cdff.pipeline.statistics import (
     NO_RESULT,
@@ -123,6 +124,7 @@ class Call(NamedTuple):
     issue: str
     wall_s: float
     own_cpu_s: float  # of the thread that called it
+    memory: tuple[int, int] = (0, 0)  # bytes beyond those before: at most, at the end
 
 
 @dataclass
@@ -153,6 +155,7 @@ class Pipeline:
         *,
         threads: int = 1,
         stop_after: int = 0,
+        measures_memory: bool = False,
     ) -> None:
         self.graph, self.steps, self.threads = graph, dict(steps), max(1, threads)
         self.name, self.implementation, self.topic = graph.name, graph.implementation, graph.topic
@@ -164,6 +167,8 @@ class Pipeline:
         is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
         self._pool = ThreadPoolExecutor(self.threads) if is_parallel else None
         self.statistics = self._statistics()
+        self._memory = MemoryMeter() if measures_memory else None
+        self.statistics.memory_method = self._memory.method if self._memory else ""
         self._start_run()
         for name, step in self.steps.items():
             for text in step.notes:
@@ -359,6 +364,7 @@ class Pipeline:
         return [call._replace(own_cpu_s=call.own_cpu_s + rest * call.wall_s / wall) for call in calls]
 
     def _call(self, node: GraphNode, values: Mapping[str, Any]) -> Call:
+        resident = self._memory.start() if self._memory else 0
         start, cpu = time.perf_counter(), time.thread_time()
         self._running[node.id] = time.monotonic()
         outputs: Ports = {}
@@ -370,7 +376,9 @@ class Pipeline:
             issue = " ".join(str(error).split()) or type(error).__name__
         finally:
             self._running.pop(node.id, None)
-        return Call(node, values, outputs, issue, time.perf_counter() - start, time.thread_time() - cpu)
+        wall_s, cpu_s = time.perf_counter() - start, time.thread_time() - cpu
+        memory = self._memory.growth(resident) if self._memory else (0, 0)
+        return Call(node, values, outputs, issue, wall_s, cpu_s, memory)
 
     def _take(self, call: Call, wave: Activation) -> None:
         new = self._count_outputs(call, wave)
@@ -388,6 +396,7 @@ class Pipeline:
         own.wall_s.add(call.wall_s)
         own.cpu_s.add(call.own_cpu_s)
         own.gave(call.outputs)
+        own.took(call.memory)
         step = self.steps[call.node.id]
         refusal = step.refusal
         if refusal is None and call.outputs.get(SUCCESS) is False and call.node.kind.dfn in REASONS:
@@ -492,6 +501,7 @@ def pipeline_of(
     threads: int = 2,
     seed: int = 0,
     stop_after: int = 0,
+    measures_memory: bool = False,
 ) -> Pipeline:
     """A pipeline of a graph that is checked: its steps, made with the cameras of the inputs; as `load_pipeline`."""
     cv2.setNumThreads(threads)
@@ -503,7 +513,7 @@ def pipeline_of(
             steps[node.id] = node.kind(parameters, threads=threads, seed=seed)
         except UserError as error:
             raise UsageError(f"{node.location}{node.id}: {error}") from None
-    return Pipeline(graph, steps, threads=threads, stop_after=stop_after)
+    return Pipeline(graph, steps, threads=threads, stop_after=stop_after, measures_memory=measures_memory)
 
 
 def _require_files(node: GraphNode, parameters: ParameterGroups) -> None:

@@ -48,7 +48,11 @@ class NumberSeries:
 
 @dataclass
 class StepStatistics:
-    """Of one step: calls, failures, times in s, bytes by the port that they came out of."""
+    """Of one step: calls, failures, times in s, bytes by the port that they came out of.
+
+    `memory_peak` is the most (bytes) that the process took beyond what it had before a call, `memory_growth` what is
+    still taken after all of them; both are measured on request.
+    """
 
     name: str
     dfn: str
@@ -59,6 +63,13 @@ class StepStatistics:
     wall_s: NumberSeries = field(default_factory=NumberSeries)
     cpu_s: NumberSeries = field(default_factory=NumberSeries)
     bytes: dict[str, int] = field(default_factory=dict)
+    memory_peak: int = 0
+    memory_growth: int = 0
+
+    def took(self, memory: tuple[int, int]) -> None:
+        """Count the memory of a call: at most, and at its end."""
+        self.memory_peak = max(self.memory_peak, memory[0])
+        self.memory_growth += memory[1]
 
     def gave(self, outputs: Mapping[str, Any]) -> None:
         """What came out of a call."""
@@ -71,6 +82,7 @@ class StepStatistics:
             "name": self.name, "dfn": self.dfn, "implementation": self.implementation, "calls": self.calls,
             "failures": self.failures, "most_in_a_row": self.most_in_a_row, "cpu_s": self.cpu_s.as_dict(),
             "wall_s": self.wall_s.as_dict(), "bytes": dict(self.bytes),
+            "memory": {"peak": self.memory_peak, "growth": self.memory_growth},
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -139,6 +151,7 @@ class RunStatistics:
     by_definition: int = 0  # of those accepted: first pairs, which are the scene
     waves: int = 0
     unequal: int = 0
+    memory_method: str = ""  # by what memory was measured, if it was
     age_s: dict[str, NumberSeries] = field(default_factory=dict)
 
     def drop(self, port: str, count: int = 1) -> None:
@@ -185,6 +198,7 @@ class RunStatistics:
             "refused": dict(self.refused),
             "refused_because": {reason: hint.as_dict() for reason, hint in self.hints.items()},
             "sets": self.waves, "unequal_stamps": self.unequal, "accepted": self.accepted, "cpu_s": self.cpu_s,
+            "memory_method": self.memory_method,
             "age_s": {port: series.as_dict() for port, series in list(self.age_s.items())},
             "steps": [step.as_dict() for step in self.steps.values()],
         }  # fmt: skip
@@ -218,8 +232,12 @@ class RunStatistics:
     def table(self) -> list[str]:
         """Lines of a table, times in ms, and of how old the inputs were at the outputs."""
         quantiles = ("p50", "p95", "max")
-        head = ("step", "calls", "failures", "wall mean", *quantiles, "CPU mean", *quantiles, "MB out")
+        head: tuple[str, ...] = ("step", "calls", "failures", "wall mean", *quantiles, "CPU mean", *quantiles, "MB out")
         rows = [_row(step) for step in self.steps.values()]
+        if self.memory_method:
+            head = (*head, "MB peak")
+            peaks = (f"{step.memory_peak / 1e6:.1f}" for step in self.steps.values())
+            rows = [(*row, peak) for row, peak in zip(rows, peaks, strict=True)]
         ages = [f"output {port}: {series.count} times, age {series}" for port, series in self.age_s.items()]
         return [*_align([head, *rows]), *ages]
 

@@ -20,6 +20,7 @@ import yaml
 
 from fieldplay.core.errors import UsageError, closest_name
 from fieldplay_cdff.descriptors.description_reader import GENERAL
+from fieldplay_cdff.descriptors.step_packages import import_step_packages, step_packages
 from fieldplay_cdff.stereo.refusals import Refusal
 
 AUTO = "auto"  # in place of a number: by what the first images show
@@ -141,6 +142,10 @@ def implements(*dfns: str, name: str = "") -> Callable[[type[Step]], type[Step]]
     def register(kind: type[Step]) -> type[Step]:
         kind.dfn, kind.implementation = dfns[0], name or kind.__name__
         for dfn in dfns:
+            there = _STEPS.get((dfn, kind.implementation), kind)
+            if there.__module__ != kind.__module__:
+                message = f"{kind.__module__}: {there.__module__} has {dfn} by {kind.implementation} already"
+                raise UsageError(f"{message}: choose another name")
             _STEPS[dfn, kind.implementation] = kind
         return kind
 
@@ -152,6 +157,7 @@ def steps() -> Mapping[tuple[str, str], type[Step]]:
     """All steps by the names of DFN and implementation."""
     for module in pkgutil.iter_modules([str(FOLDER)]):
         import_module(f"fieldplay_cdff.steps.{module.name}")
+    import_step_packages()
     return _STEPS
 
 
@@ -172,8 +178,14 @@ def step_of(dfn: str, implementation: str) -> type[Step]:
 def parameters() -> Mapping[str, Parameters]:
     """Return all parameters, by the implementation's name, group and name."""
     result: dict[str, Parameters] = {}
-    for file in sorted(FOLDER.glob("*.yaml")):
-        for name, groups in yaml.safe_load(file.read_text(encoding="utf-8")).items():
+    of_others = [package.folder / "parameters.yaml" for package in step_packages()]
+    for file in (*sorted(FOLDER.glob("*.yaml")), *(file for file in of_others if file.is_file())):
+        content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        if not isinstance(content, dict):
+            raise UsageError(f"{file}: expected implementations with their groups, got {type(content).__name__}")
+        for name, groups in content.items():
+            if name in result:
+                raise UsageError(f"{file}: there is an implementation {name} already: choose another name")
             result[name] = {
                 group: {key: _parameter(value) for key, value in own.items()} for group, own in (groups or {}).items()
             }

@@ -194,3 +194,31 @@ def test_value_of_wrong_type_is_reported_and_rest_is_read() -> None:
     description, defects = read(text)
     assert [step.id for step in description.chains[0].steps] == ["a"]
     assert ("wrong_form", 6) in [(defect.kind, defect.row) for defect in defects]
+
+
+def test_types_of_infuse_are_forbidden_at_ports_of_chains_but_not_of_dfns() -> None:
+    text = replace_line(FORM_2, "asn1SccFrame", "asn1SccVisualPointFeatureVector2D")
+    row = line_of(text, "VisualPointFeatureVector2D")
+    message = "is VisualPointFeatureVector2D, a type of InFuse, which does not leave a DFPC"
+    assert [issue for issue in issues_of(text) if issue[0] == row and issue[1].endswith(message)]
+    assert issues_of(replace_line(DFN, "asn1SccFrame", "asn1SccVisualPointFeatureVector2D")) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("asn1SccPointsSequence", ": did you mean PointSequence?"),
+        ("unknown", ""),
+        ("asn1SccFrane", ": did you mean Frame?"),
+    ],
+)
+def test_unknown_type_of_a_port_is_reported_with_the_nearest(written: str, hint: str) -> None:
+    text = replace_line(DFN, "asn1SccFrame", written)
+    assert [message.partition(" has ")[2] for _, message in issues_of(text)] == [f"the unknown type {written}{hint}"]
+
+
+@pytest.mark.parametrize(
+    "written", ["asn1SccT_Double", "float64", "asn1SccT-UInt64", "/base/samples/frame/Frame", "bool"]
+)
+def test_known_type_in_any_spelling_is_not_reported(written: str) -> None:
+    assert issues_of(replace_line(DFN, "asn1SccFrame", written)) == []
