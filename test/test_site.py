@@ -1,4 +1,4 @@
-"""The documents make a site, every link of which leads somewhere, and which loads nothing from elsewhere."""
+"""The documents make a site with valid links that loads nothing from elsewhere, with figures that are small."""
 
 import os
 import re
@@ -30,3 +30,14 @@ def test_every_document_is_in_the_navigation() -> None:
     text = (ROOT / "mkdocs.yml").read_text()
     documents = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert {name for name in documents if f": {name}\n" not in text} == set()
+
+
+def test_gallery_has_a_small_figure_for_every_dataset_and_pipeline() -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text()
+    pages = [path for folder in ("datasets", "fusion") for path in (ROOT / "docs" / folder).glob("*.md")]
+    linked = {path.stem for path in pages if f"({path.parent.name}/{path.name})" in gallery}
+    assert {path.stem for path in pages} - linked == {"descriptions", "orchestrator"}
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()}
+    assert {name: size for name, size in sizes.items() if size > 60_000} == {} and sum(sizes.values()) < 1_500_000
+    shown = set(re.findall(r"images/([\w-]+\.webp)", gallery))
+    assert set(sizes) - shown == {"view.webp"} and shown <= set(sizes)
