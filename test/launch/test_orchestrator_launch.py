@@ -1,5 +1,6 @@
 """`ros2 launch` of a plan: one pipeline stands in for another whose quality falls, and what is kept is found."""
 
+import math
 import sys
 import tempfile
 import unittest
@@ -44,7 +45,7 @@ PLAN = """\
 threads: 2
 pipelines:
   first: {{dfpc: {folder}/first.yaml, inputs: [number=/rig/one], threads: 1}}
-  second: {{dfpc: {folder}/second.yaml, inputs: [number=/rig/two], threads: 1}}
+  second: {{dfpc: {folder}/first.yaml, inputs: [number=/rig/two], threads: 1}}
   third: {{dfpc: {folder}/second.yaml, inputs: [number=/rig/three], threads: 2}}
 active: [first]
 policies: [{{prefer: first, fallback: second, quality: 0.5, seconds: 0.6}}]
@@ -74,11 +75,15 @@ class WhileRunning(unittest.TestCase):
         self.until(1.0, lambda states: states["first"] == "active")
         self.until(1.0, lambda states: self.listener.node.count_publishers("/rig/first/quality") > 0)
         self.assertEqual(self.states()["second"], "unconfigured")
+        self.until(1.0, lambda states: self.qualities()["first"] == 1.0)
+        self.assertTrue(math.isnan(self.qualities()["second"]), "of the same DFPC, with a topic of its own")
         self.until(0.2, lambda states: states["second"] == "active")
         self.assertEqual(self.states(), {"first": "active", "second": "active", "third": "unconfigured"})
         self.assertIn("third needs 2 of 2 threads, first, second have 2", self.switch("third", "activate"))
         self.assertEqual(self.switch("first", "activate"), "first is active already")
         self.assertEqual(self.switch("first", "configure"), "first is active: deactivate it before it is configured")
+        self.until(0.2, lambda states: self.listener.node.count_publishers("/rig/second/quality") > 0)
+        self.assertEqual(self.listener.node.count_publishers("/rig/first/quality"), 1)
         self.until(0.9, lambda states: states["second"] == "inactive")
         self.assertEqual(self.switch("second", "configure", settings=["either.GeneralParameters.PreferSecond=3"]), "")
         self.until(0.9, lambda states: states["second"] == "unconfigured")
@@ -122,6 +127,9 @@ class WhileRunning(unittest.TestCase):
 
     def states(self) -> dict[str, str]:
         return {own.name: own.state for own in self.call(ListPipelines, "orchestrator/pipelines").pipelines}
+
+    def qualities(self) -> dict[str, float]:
+        return {own.name: own.quality for own in self.call(ListPipelines, "orchestrator/pipelines").pipelines}
 
     def switch(self, name: str, act: str, **more: Any) -> str:
         answer = self.call(SwitchPipeline, f"orchestrator/{act}", name=name, **more)

@@ -17,7 +17,7 @@ from fieldplay_bringup.describe import (
     live_view,
     refuse_unknown,
 )
-from fieldplay_cdff.orchestration.orchestration import PlannedPipeline, plan_file, plan_of_file
+from fieldplay_cdff.orchestration.orchestration import PlannedPipeline, plan_file, plan_of_file, topics_of_plan
 from fieldplay_cdff.pipeline.chains import source_of
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
@@ -37,6 +37,7 @@ ARGUMENTS = (
     ("inputs", "", "Which topics feed the inputs: PORT=TOPIC, comma between; the dataset's own where empty."),
     ("config", "", "A file of parameters as the authors of CDFF write them."),
     ("settings", "", "Parameters of steps: STEP.GROUP.NAME=VALUE, comma between."),
+    ("topic", "", "Below which the outputs are published; the pipeline's own where empty."),
     ("namespace", "", "Before all topics; the dataset's name where empty."),
     ("scene_frame", "", "The frame of the outputs; <topic>/scene where empty."),
     ("queue", "2", "Sets of inputs that may wait; where the steps are too slow older ones are dropped and counted."),
@@ -94,12 +95,15 @@ def _plan_nodes(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescrip
     """The pipelines of a plan, which begin nothing by themselves, and the orchestrator."""
     file = plan_file(values["plan"]).absolute()
     started: list[LaunchDescriptionEntity] = []
-    for own in plan_of_file(file).pipelines.values():
+    plan = plan_of_file(file)
+    topics = topics_of_plan(plan)
+    for own in plan.pipelines.values():
         ports = {port.name for port in source_of(own.dfpc).description.inputs}
         fed = [word for word in inputs if word.partition("=")[0] in ports]
         further = {
             "name": own.name, "dfpc": own.dfpc, "implementation": own.implementation, "config": own.config,
             "settings": _with_map(own, values["map"]), "threads": own.threads, "autostart": "false",
+            "topic": topics[own.name],
             "publish_tf": values["publish_tf"] if own.tf else "false",
         }  # fmt: skip
         started.append(_pipeline({**values, **further}, list(own.inputs) or fed))
@@ -128,7 +132,7 @@ def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:
 
 def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
     return fusion_node({
-        **{name: values[name] for name in ("dfpc", "implementation", "config", "scene_frame", "namespace")},
+        **{name: values[name] for name in ("dfpc", "implementation", "config", "topic", "scene_frame", "namespace")},
         "name": values.get("name", "pipeline"),
         "products": _absolute_path(values["products"]),
         "inputs": inputs,

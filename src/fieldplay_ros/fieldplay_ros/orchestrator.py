@@ -30,8 +30,9 @@ from fieldplay_cdff.orchestration.orchestration import (
     Orchestration,
     plan_file,
     plan_of_file,
+    topics_of_plan,
 )
-from fieldplay_cdff.pipeline.chains import source_of, topic_of
+from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_ros.computation_node import declare
 
 TICK_S = 0.2
@@ -52,11 +53,10 @@ class Orchestrator(Node):
         self._changes = {name: self._client(ChangeState, name, "change_state") for name in plan.pipelines}
         self._states = {name: self._client(GetState, name, "get_state") for name in plan.pipelines}
         self._setters = {name: self._client(SetParameters, name, "set_parameters") for name in plan.pipelines}
+        topics = topics_of_plan(plan)
         for name, pipeline in plan.pipelines.items():
-            description = source_of(pipeline.dfpc).description
-            if any(port.name == QUALITY for port in description.outputs):
-                topic = f"{topic_of(description)}/{QUALITY}"
-                self.create_subscription(Float64, topic, partial(self._on_quality, name), 10)
+            if any(port.name == QUALITY for port in source_of(pipeline.dfpc).description.outputs):
+                self.create_subscription(Float64, f"{topics[name]}/{QUALITY}", partial(self._on_quality, name), 10)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self.create_service(ListPipelines, "~/pipelines", self._list)
         self.create_service(SwitchPipeline, "~/activate", self._activate)

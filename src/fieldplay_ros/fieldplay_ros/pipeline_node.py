@@ -279,6 +279,7 @@ class PipelineNode(LifecycleNode):
         meaning = "parameters of steps, each as STEP.GROUP.NAME=VALUE; they count at the next configuring"
         self.declare_parameter("settings", [""], ParameterDescriptor(description=meaning))
         self._config = declare(self, "config", "", "a file of parameters as the authors of CDFF write them")
+        self._topic = declare(self, "topic", "", "the topic below which it publishes; that of the pipeline where empty")
         self._inputs = declare(self, "inputs", [""], "which topics feed the inputs, each as PORT=TOPIC")
         self._scene = declare(self, "scene_frame", "", "the frame of the outputs; <topic>/scene where empty")
         self._tf = declare(self, "publish_tf", True, "whether the camera's pose goes on /tf")
@@ -366,8 +367,9 @@ class PipelineNode(LifecycleNode):
         for text in graph.notes:
             self.get_logger().info(text)
         sources = _sources({name: port.type for name, port in graph.inputs.items()}, self._inputs)
-        scene = self._scene or f"{graph.topic}/scene"
-        outputs = OutTopics(ports=graph.outputs, prefix=graph.topic, scene=scene, tf=self._tf, bodies=graph.bodies)
+        topic = self._topic.strip("/") or graph.topic
+        scene = self._scene or f"{topic}/scene"
+        outputs = OutTopics(ports=graph.outputs, prefix=topic, scene=scene, tf=self._tf, bodies=graph.bodies)
         senders = {
             topic: self.create_publisher(message_class(kind), topic, MANY if topic == TF else FEW)
             for topic, kind in outputs.topics().items()

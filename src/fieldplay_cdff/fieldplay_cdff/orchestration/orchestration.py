@@ -11,6 +11,7 @@ import yaml
 from fieldplay.core.errors import UsageError, closest_name
 from fieldplay.core.resources import config_folders
 from fieldplay.core.yaml_safe import value_of_yaml
+from fieldplay_cdff.pipeline.chains import source_of, topic_of
 
 Fields = Mapping[str, Any]
 LARGEST = 1 << 20
@@ -24,6 +25,7 @@ PIPELINE: Fields = {
     "inputs": [],
     "threads": 1,
     "tf": True,
+    "topic": "",
 }
 POLICY: Fields = {"prefer": None, "fallback": None, "quality": None, "seconds": None, "keep": True, "retry_s": 0.0}
 UNKNOWN, GONE = "unknown", "gone"
@@ -37,7 +39,10 @@ GIVES = {CONFIGURE: INACTIVE, ACTIVATE: ACTIVE, DEACTIVATE: INACTIVE, CLEANUP: U
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedPipeline:
-    """A pipeline of a plan: what it is, and how many threads it needs while it is active."""
+    """A pipeline of a plan: what it is, and how many threads it needs while it is active.
+
+    `topic` is the one below which it publishes, where the plan sets it; `topics_of_plan` has that of each.
+    """
 
     name: str
     dfpc: str
@@ -47,6 +52,7 @@ class PlannedPipeline:
     inputs: tuple[str, ...]
     threads: int
     tf: bool
+    topic: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +149,35 @@ def _pipeline(name: str, value: Any, label: str) -> PlannedPipeline:
     lists = {key: tuple(map(str, _list(fields[key], f"{label}: {key}"))) for key in ("settings", "inputs")}
     return PlannedPipeline(
         name=name, dfpc=str(fields["dfpc"]), implementation=str(fields["implementation"]), config=str(fields["config"]),
-        threads=int(_number(fields["threads"], 1, f"{label}: threads")), tf=bool(fields["tf"]), **lists,
+        threads=int(_number(fields["threads"], 1, f"{label}: threads")), tf=bool(fields["tf"]),
+        topic=_topic(fields["topic"], label), **lists,
     )  # fmt: skip
+
+
+def _topic(value: Any, label: str) -> str:
+    """A topic relative to the namespace; frames are named after it."""
+    topic = str(value).strip("/")
+    if topic and not all(part.isidentifier() for part in topic.split("/")):
+        raise UsageError(f"{label}: expected a topic of letters, digits, _ and /, got {value!r:.60}")
+    return topic
+
+
+def topics_of_plan(plan: PipelinePlan) -> dict[str, str]:
+    """The topic below which each pipeline of a plan publishes, by its name.
+
+    That is the topic of its DFPC. Where several pipelines share one, the first has it and each other one has its own
+    name. UsageError where a plan gives two pipelines the same.
+    """
+    topics = {name: pipeline.topic for name, pipeline in plan.pipelines.items() if pipeline.topic}
+    for name, pipeline in plan.pipelines.items():
+        if name not in topics:
+            usual = topic_of(source_of(pipeline.dfpc).description)
+            topics[name] = name if usual in topics.values() else usual
+    for name, topic in topics.items():
+        others = [other for other, own in topics.items() if own == topic and other != name]
+        if others:
+            raise UsageError(f"the pipelines {name} and {others[0]} both publish below {topic}: set another topic")
+    return {name: topics[name] for name in plan.pipelines}
 
 
 def _policy(value: Any, pipelines: Mapping[str, PlannedPipeline], label: str) -> PreferencePolicy:

@@ -13,6 +13,7 @@ from fieldplay_cdff.orchestration.orchestration import (
     Orchestration,
     plan_of_file,
     plan_of_values,
+    topics_of_plan,
 )
 
 VALUES: dict[str, Any] = {
@@ -215,3 +216,22 @@ def test_file_without_plan_is_reported(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text("- 1")
     with pytest.raises(UsageError, match="expected threads, pipelines, active, policies, got"):
         plan_of_file(tmp_path / "plan.yaml")
+
+
+def test_pipelines_of_one_dfpc_have_topics_of_their_own() -> None:
+    assert topics_of_plan(plan_of_values(VALUES)) == {
+        "odometry": "visual_odometry", "mapping": "reconstruction_3d", "localisation": "localisation", "heavy": "heavy",
+    }  # fmt: skip
+    pipelines = {**VALUES["pipelines"], "odometry": {"dfpc": "VisualOdometry", "topic": "/vo/fast/"}}
+    topics = topics_of_plan(plan_of_values({**VALUES, "pipelines": pipelines}))
+    assert (topics["odometry"], topics["localisation"]) == ("vo/fast", "visual_odometry")
+
+
+def test_equal_or_unusable_topics_are_refused() -> None:
+    pipelines = {**VALUES["pipelines"], "heavy": {"dfpc": "Reconstruction3D", "topic": "a"},
+                 "mapping": {"dfpc": "Reconstruction3D", "topic": "a"}}  # fmt: skip
+    with pytest.raises(UsageError, match="mapping and heavy both publish below a: set another topic"):
+        topics_of_plan(plan_of_values({**VALUES, "pipelines": pipelines}))
+    pipelines["heavy"] = {"dfpc": "Reconstruction3D", "topic": "a b"}
+    with pytest.raises(UsageError, match="heavy: expected a topic of letters, digits, _ and /, got 'a b'"):
+        plan_of_values({**VALUES, "pipelines": pipelines})
