@@ -1,4 +1,4 @@
-"""Archives of field robots, and rosbag2 bags: what a program or a notebook wants of them.
+"""Field-robot datasets and rosbag2 bags for programs and notebooks.
 
     import fieldplay
 
@@ -6,7 +6,7 @@
         imu = data.records("imu/data", start=10, duration=5)
         print(imu["stamp_ns"], imu["angular_velocity_rad_s"])
 
-docs/python.md explains it. What is named here is for everybody and stays; every other module is private.
+docs/python.md is the tutorial. The names in `__all__` are stable; every other module is private.
 """
 
 from collections.abc import Mapping
@@ -45,24 +45,24 @@ def open(
     *,
     derived: bool = False,
 ) -> "Recording":
-    """Open an archive of any dataset that fieldplay knows, or any bag; a context manager.
+    """Open an archive of any supported dataset, or any bag; a context manager.
 
-    Opening lists the files, parses tables and indexes logs; images and clouds are read later. Importing fieldplay loads
-    nothing else, so the first call also imports the libraries.
+    Opening lists the files, parses tables and indexes logs; images and clouds are read later. The first call also
+    imports the libraries, which `import fieldplay` does not.
 
     Args:
-        path: a folder or a file: an archive as downloaded, packed or not, or a bag of ROS 2 or ROS 1.
-        dataset: the name of the dataset (`fieldplay list`), where the files do not tell; then a bag, too, is read as
-            one.
-        parameters: parameters of the dataset that differ from their defaults, by name (docs/datasets/).
-        derived: also offer what the nodes would compute: wheel poses, odometry, transforms of joints.
+        path: a folder or file: an archive as downloaded, compressed or not, or a ROS 2 or ROS 1 bag.
+        dataset: the name of the dataset (`fieldplay list`), if it is not detected; a bag is then read as that dataset,
+            too.
+        parameters: parameters of the dataset by name; the pages of the datasets explain them.
+        derived: add what the nodes would compute: wheel poses, odometry, transforms of joints.
 
     Returns:
-        The open recording. Close it, or use it in a `with` statement: files are held open and some rows are on disk.
+        The open recording. Close it, or use it in a `with` statement: it holds open files and temporary data.
 
     Raises:
-        UserError: nothing can be opened there, or nothing in it can be read; the message says why.
-        UsageError: a parameter is unknown or has a value that it cannot have.
+        UserError: nothing can be opened there, or nothing in it can be read; the message explains why.
+        UsageError: a parameter is unknown or has an invalid value.
 
     Example:
         with fieldplay.open("etna", parameters={"gyro_unit": "rad/s"}) as data:
@@ -74,7 +74,7 @@ def open(
 
 
 def __getattr__(name: str) -> Any:
-    """The public names are loaded when they are asked for: importing fieldplay costs nothing."""
+    """Load public names on first use, so that importing fieldplay is cheap."""
     from importlib import import_module
 
     if name not in _PLACES:

@@ -1,4 +1,4 @@
-"""The command line: its commands, each with a module, and how what goes wrong is told."""
+"""The command line: its commands, each with a module, and how errors are reported."""
 
 import argparse
 import io
@@ -18,10 +18,10 @@ from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import Interrupted, immediate_interrupts, note, print_line, print_message
 from fieldplay.core.errors import UsageError, UserError
 
-ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # set before NumPy loads: on small matrices threads wait for each other
 DONE, NOTHING_USABLE = 0, 1  # argparse's own exit code for wrong usage is 2
 GROUP = "fieldplay.commands"  # of entry points, each of which is a table as the one below
-COMMANDS: Mapping[str, tuple[str, str]] = {  # by name, the module with add_arguments and run, and what is told of it
+COMMANDS: Mapping[str, tuple[str, str]] = {  # by name, the module with add_arguments and run, and a line of help
     "list": ("fieldplay.cli.list_command", "list the datasets that fieldplay knows, one line each"),
     "info": ("fieldplay.cli.info_command", "show what is in an archive, topic by topic"),
     "check": ("fieldplay.cli.check_command", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),

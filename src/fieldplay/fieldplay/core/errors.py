@@ -1,4 +1,4 @@
-"""What can go wrong, in words for a user; and defects, which are noted while the rest goes on."""
+"""Errors with messages for users, and defects, which are recorded while reading continues."""
 
 import difflib
 import re
@@ -35,23 +35,23 @@ def unknown_name(name: str, known: Collection[str], *, what: str, owner: str) ->
 
 
 class UserError(Exception):
-    """Something that cannot be done, with a message for people: the command line prints it without a traceback."""
+    """An operation that is not possible; the command line prints its message without a traceback."""
 
 
 class UsageError(UserError):
-    """A wrong request rather than a wrong archive: an unknown topic, parameter or time."""
+    """A wrong argument: an unknown topic, parameter or time."""
 
 
 class ArchiveError(UserError):
-    """An archive, or a part of it, that cannot be read."""
+    """An archive, or a part of one, cannot be read."""
 
 
 class DamagedMessageError(ArchiveError):
-    """A single message that cannot be read; the others can."""
+    """A single message cannot be read; the others can."""
 
 
 class BagError(UserError):
-    """A bag that cannot be written, or messages that no bag can hold."""
+    """A bag cannot be written, or cannot hold the messages."""
 
 
 class DefectLocation(str):

@@ -37,12 +37,12 @@ from fieldplay.streams.stream import Stream
 if TYPE_CHECKING:
     from fieldplay.datasets.origins import Origin
 
-SHOWN = 20  # defects that are told in short
+SHOWN = 20  # defects listed in a summary
 LISTED_PER_KIND = 1000
 OTHERS_SHOWN = 5
 MAX_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
 NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
-WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
+WARNING = "warning: "  # prefix of notes that are shown even where notes are not
 MEASURED = "measured: "  # how notes of what was measured in the data start
 
 
@@ -90,7 +90,7 @@ class IssueLog:
         return self.counts - Counter((defect_scope(defect), defect.kind) for defect in self.listed)
 
     def summary_lines(self) -> list[str]:
-        """Describe the defects for people.
+        """Describe the defects in lines of text.
 
         Returns:
             A line of counts by kind, then the first defects of each file; nothing where there are none.
@@ -192,7 +192,7 @@ class Archive(AbstractContextManager["Archive"]):
         spec: the dataset's description; a reader may replace it, as with a calibration that the archive brings.
         parameters: the parameters of the dataset, defaults included.
         streams: streams by id.
-        notes: lines for people about what is unusual; those that begin with `warning: ` are always shown.
+        notes: lines of text about unusual facts; those that start with `warning: ` are always shown.
         defects: collects what is broken; call it with a Defect.
         missing: files of the dataset that are not there: no defects unless the whole dataset is requested.
         on_close: what is closed with the archive.
@@ -227,7 +227,7 @@ class Archive(AbstractContextManager["Archive"]):
         """Note a file of the dataset that is not there, as in a partial download.
 
         Args:
-            file: its name, as people should see it.
+            file: its name for messages.
             message: what was expected, and what follows from its absence.
             stream: the id of the stream that it would have been.
         """
@@ -310,7 +310,7 @@ def open_tables_of(
 
 
 def _note_mappings(archive: Archive, tables: list[Table]) -> None:
-    """Say how the columns were told apart, a line for each way."""
+    """Note how columns were identified, a line for each method."""
     for mapping in sorted({table.format.mapping for table in tables}):
         names = ", ".join(table.name for table in tables if table.format.mapping == mapping)
         archive.notes.append(f"columns by {mapping}: {names}")
@@ -480,7 +480,7 @@ class Measurement:
     """What a check measured about something that the papers leave open.
 
     Args:
-        text: the result for people, with the numbers.
+        text: the result as a line of text, with the numbers.
         parameter: the parameter that it speaks for, or empty.
         fits: the value of the parameter that fits; None where none does.
         doubt: what follows the text where the result is not as expected, which makes it a warning; else None.

@@ -1,4 +1,4 @@
-"""What every dataset's reader starts from: it opens the files, makes streams of them, and keeps what must be closed."""
+"""The base class of dataset readers: opens the files, makes streams of them, and closes them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ from fieldplay.streams.stream import Stream
 
 
 class DatasetReader(ABC):
-    """Reads archives of one dataset; a subclass says how its files become streams.
+    """Base class of a dataset's reader; a subclass makes streams of its files.
 
-    The module that the dataset's description names as `reader` offers `open_archive = Reader.open`:
+    The module that the dataset's YAML names as `reader` defines `open_archive = Reader.open`:
 
         class Reader(DatasetReader):
             def make_streams(self) -> Mapping[str, Stream]:
@@ -33,7 +33,7 @@ class DatasetReader(ABC):
         archive: the archive that is being opened.
 
     Attributes:
-        archive: what is being opened: root, spec, parameters, notes, defects and checks.
+        archive: the archive being opened: root, spec, parameters, notes, defects and checks.
         files: the files of the archive, open as long as the archive is.
     """
 
@@ -45,7 +45,7 @@ class DatasetReader(ABC):
         """Open the folder, zip or tar; override it for files elsewhere.
 
         Returns:
-            The files, closed with the archive; what is damaged in a zip or tar is reported to `archive.defects`.
+            The files, closed with the archive; damage in a zip or tar is reported to `archive.defects`.
 
         Raises:
             ArchiveError: it cannot be opened at all.
@@ -56,13 +56,12 @@ class DatasetReader(ABC):
     def make_streams(self) -> Mapping[str, Stream]:
         """Make the streams of the archive.
 
-        What the archive lacks has no stream and is noted; what is defective is reported to `archive.defects`. Put
-        checks that need all streams into `archive.checks`, and what has to be closed into `archive.on_close`. The
-        description may be changed (`archive.spec`), as where an archive brings its own calibration.
+        A file that is missing has no stream and is noted; defects are reported to `archive.defects`. Add checks that
+        need all streams to `archive.checks`, and resources to close to `archive.on_close`. The description may be
+        changed (`archive.spec`), for instance if an archive has its own calibration.
 
         Returns:
-            Streams by the id that the description gives them; others are dropped. Their order is that of the
-            description.
+            Streams by their ids in the description; others are ignored. The order is that of the description.
 
         Raises:
             ArchiveError: nothing of the archive can be read.

@@ -25,13 +25,16 @@ REAL = 1e-7  # imaginary part of a root that is real but for rounding
 class CameraModel:
     """A camera as sensor_msgs/CameraInfo has it, in OpenCV's terms: K, D, R, P and the size of its images.
 
-    Projection knows the models `plumb_bob` (k1 k2 p1 p2 k3), `rational_polynomial` (k4 k5 k6 besides), `equidistant` or
-    `fisheye` (k1..k4); other cameras are passed on as they are published.
+    Projection supports the models `plumb_bob` (k1 k2 p1 p2 k3), `rational_polynomial` (and k4 k5 k6), `equidistant` or
+    `fisheye` (k1..k4); other cameras are passed on as published.
 
     Args:
-        width, height: size of the images in pixels.
-        fx, fy: focal lengths in pixels, of K.
-        cx, cy: principal point in pixels, of K; 0 is the centre of the first pixel.
+        width: of the images in pixels.
+        height: of the images in pixels.
+        fx: focal length along the rows in pixels, of K.
+        fy: focal length along the columns in pixels, of K.
+        cx: column of the principal point in pixels, of K; 0 is the centre of the first pixel.
+        cy: row of the principal point in pixels, of K.
         distortion_model: its name.
         distortion: D, as the model orders it.
         source: where the numbers are from, for messages.
@@ -140,11 +143,13 @@ def _numbers(matrix: Array) -> tuple[float, float, float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class StereoCamera:
-    """A rectified pair of cameras without distortion: lines of both images are the same, and so is K.
+    """A rectified pair of cameras without distortion: a point has the same row in both images, and K is the same.
 
     Args:
-        focal_x, focal_y: focal lengths in pixels.
-        center_x, center_y: the principal point of both images in pixels.
+        focal_x: focal length along the rows in pixels.
+        focal_y: focal length along the columns in pixels.
+        center_x: column of the principal point of both images in pixels.
+        center_y: row of the principal point of both images in pixels.
         baseline_m: how far the right camera is to the right of the left one, as in OpenCV's P[0, 3] = -fx * baseline.
     """
 

@@ -1,4 +1,4 @@
-"""A table of numbers in a text file: read and parsed once, from its beginning to its end, then told block by block."""
+"""A table of numbers in a text file: parsed once from start to end, then read block by block."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

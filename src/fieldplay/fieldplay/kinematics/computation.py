@@ -1,7 +1,7 @@
-"""What is computed of messages: a class with inputs, settings and a step, whoever feeds it.
+"""Computations on messages: a class with inputs, settings and a step, for nodes and conversions alike.
 
-A node gives it the messages as they come, one row at a time; a conversion gives it an archive, span by span. Both send
-what a step yields as it is.
+A node feeds it messages as they arrive, one row at a time; a conversion feeds it an archive, span by span. Both publish
+what a step returns.
 """
 
 from abc import ABC, abstractmethod
@@ -46,15 +46,15 @@ OutputRecords = Iterable[tuple["Output", Record]]
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """Messages that a computation takes.
+    """An input of a computation.
 
     Args:
-        name: what `step` calls them.
-        topic: where they are, relative to the robot's namespace.
-        msgtype: their type.
-        sync_with: another input with whose rows of equal time these are paired; else each row may give messages.
-        latched: a state: it holds for all rows published after it.
-        overridable: whether the user of a node may choose its quality of service.
+        name: its name in `step`.
+        topic: its topic, relative to the robot's namespace.
+        msgtype: its message type.
+        sync_with: another input whose rows of equal time are paired with these; else each row counts alone.
+        latched: a state, valid for all rows published after it.
+        overridable: whether a node's QoS overrides apply to it.
     """
 
     name: str
@@ -93,13 +93,13 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Output(StreamSpec):
-    """Messages that a computation makes of the rows of an input; see `StreamSpec` for topic, type and frames.
+    """An output of a computation; see `StreamSpec` for topic, type and frames.
 
     Args:
         id: of the stream.
-        of: the input; the first one if empty.
-        frame_of: the input whose frame the messages have; empty for `frame`.
-        live_only: for looking at while it runs: no bag has it.
+        of: the input whose rows it follows; the first one if empty.
+        frame_of: the input whose frame it has; empty for `frame`.
+        live_only: published by the node only, never written to a bag.
     """
 
     id: str = "derived"
@@ -135,29 +135,29 @@ class FrameNames(NamedTuple):
 
 
 class Computation(ABC):
-    """Something that is computed of messages, live one row at a time or from an archive span by span.
+    """Base class of a computation, live one row at a time or offline span by span.
 
     A subclass sets `name` and `settings`, sets `inputs` and `outputs` (in `__init__` where they depend on settings),
-    and implements `step`. It must give the same rows however many come at a time. Its entry point is in the group
-    `fieldplay.computations`.
+    and implements `step`. The result must not depend on how many rows come at a time. Register it as an entry point of
+    the group `fieldplay.computations`.
 
     Args:
-        settings: values by name; those left out get their defaults.
+        settings: values by name; missing ones get their defaults.
 
     Attributes:
-        name: of the kind, as descriptions call it.
-        settings: the settings that it knows.
-        each: a setting that lists several things, of which each gets a computation of its own.
+        name: of the kind, as in descriptions.
+        settings: its settings.
+        each: a setting with a list, for each element of which a computation is made.
         is_stateful: whether results depend on earlier rows, so that it restarts where time jumps back.
         needs_links: whether it uses `link`.
         publishes_joint_tf: whether its frames on /tf follow from joint states alone, those of odometry excepted.
         inputs: in the order of the streams in a dataset's description.
         outputs: in the order that holds at equal times.
-        period_ns: how often it reports about rows that came before; None where each row gives its own messages.
+        period_ns: how often it publishes about earlier rows; None if each row gives its own messages.
         last_ns: the time of the last row.
-        frames: frames of the inputs by name, as far as they are known; set by the caller.
-        link: gives parent_T_child (4, 4) of two frames of the robot, None while it is not known; set by the caller.
-        warn: called with a line for people; set by the caller.
+        frames: known frames of the inputs by name; set by the caller.
+        link: returns parent_T_child (4, 4) of two frames of the robot, None while unknown; set by the caller.
+        warn: called with a line of text for the user; set by the caller.
     """
 
     name: ClassVar[str]

@@ -313,7 +313,7 @@ class Joints(Record):
 
     Args:
         names: of k joints.
-        position: (n, k) in rad or m, or None; NaN where a row lacks a joint.
+        position: (n, k) in rad or m, or None; NaN where a row has no value for a joint.
         velocity: (n, k) in rad/s or m/s, or None.
         effort: (n, k) in N m or N, or None.
     """
@@ -456,7 +456,7 @@ class State:
     Args:
         name: of the part.
         level: 0 is fine, 1 a warning, 2 an error.
-        message: for people.
+        message: a line of text.
         values: pairs of key and value.
     """
 
@@ -581,7 +581,7 @@ class Clouds(Record):
 def concatenate(parts: Sequence[Kind]) -> Kind:
     """Concatenate records of one kind.
 
-    Columns that a part lacks are dropped.
+    Columns that are missing in a part are dropped.
 
     Args:
         parts: one or more records, with the same names where they have names.

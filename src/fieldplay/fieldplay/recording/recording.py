@@ -163,16 +163,16 @@ def _join(parts: Sequence[tuple[NDArray[Any] | None, int]]) -> NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicInfo:
-    """What is known of a topic before it is read.
+    """A topic as known before its messages are read.
 
     Args:
         name: its full name.
         type: the type of its messages, such as `sensor_msgs/msg/Imu`.
-        count: how many messages it has at most: defective rows are found only when they are read.
+        count: the number of messages at most; defective rows are detected when they are read.
         first_ns: the time of the first message in ns since 1970; None where there is none.
         last_ns: the time of the last message.
-        frame: the frame of its messages; empty where it has none or several, or where it is not known.
-        child_frame: the child frame of its odometry; empty as well.
+        frame: the frame of its messages; empty if it has none, several, or is unknown.
+        child_frame: the child frame of its odometry; empty likewise.
     """
 
     name: str
@@ -189,16 +189,16 @@ Message = RawMessage
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingInfo:
-    """A description of a recording for people.
+    """What `fieldplay info` prints of a recording.
 
     Args:
         title: of the dataset or the bag.
         name: of the folder or file.
-        kind: what it is, such as "ameds archive, a folder".
+        kind: dataset and container, such as "ameds archive, a folder".
         size_bytes: of all its files.
         facts: names with values.
-        skip_gaps_s: longer gaps are nothing unusual in it; 0 where nothing is known.
-        notes: by topic, what its type alone does not tell.
+        skip_gaps_s: gaps longer than this are normal in it; 0 if unknown.
+        notes: remarks on topics, by topic.
         units: by topic, units of fields of its messages.
     """
 
@@ -213,11 +213,11 @@ class RecordingInfo:
 
 
 class Recording(ABC):
-    """An archive or a bag that is open; `fieldplay.open` makes it.
+    """An open archive or bag; `fieldplay.open` returns it.
 
-    Names of topics may be short: `imu/data` is the topic that ends so. Times are int64 nanoseconds since 1970; `start`
-    and `duration` are seconds, counted from the start of the data and not from that of the topic. What is broken is
-    left out and becomes a `Defect`; a recording with defects can be read to its end.
+    Topic names may be short: `imu/data` is the topic whose name ends with it. Times are int64 nanoseconds since 1970;
+    `start` and `duration` are seconds from the start of the data, not of the topic. Defective messages are left out and
+    listed as `Defect`; a recording with defects can be read to its end.
     """
 
     def __enter__(self: Own) -> Own:
@@ -235,80 +235,80 @@ class Recording(ABC):
     @property
     @abstractmethod
     def spec(self) -> DatasetSpec | None:
-        """The description of the dataset, of an archive or of the archive that a bag was made of; else None."""
+        """The description of the dataset, also of a bag that was converted from an archive; None if unknown."""
 
     @property
     @abstractmethod
     def custom_data(self) -> Mapping[str, str]:
-        """What a bag that is made of it says in its metadata about its origin."""
+        """The `custom_data` that a bag made of this recording gets in its metadata."""
 
     @property
     @abstractmethod
     def topics(self) -> Mapping[str, TopicInfo]:
-        """All topics by full name, without reading their messages."""
+        """All topics by full name; no message is read for it."""
 
     @property
     def expected_counts(self) -> Mapping[str, int]:
-        """The number of messages that topics have at most, by full name, where it is known early."""
+        """The maximum number of messages by full topic name, where known before reading."""
         return {}
 
     @property
     @abstractmethod
     def typed_topics(self) -> list[Topic]:
-        """All topics with their types, those without messages too; a bag may have a name with two types.
+        """All topics with their types, including those without messages; a bag may have two types on one name.
 
-        Complete when all batches are read.
+        Complete once all batches are read.
         """
 
     @property
     @abstractmethod
     def info(self) -> RecordingInfo:
-        """A description of the recording, for people."""
+        """Title, kind, size and facts of the recording."""
 
     @property
     @abstractmethod
     def issues(self) -> Issues:
-        """The issues of what was read in batches so far."""
+        """The issues found in the batches read so far."""
 
     @property
     @abstractmethod
     def start_ns(self) -> int | None:
-        """The start of the data in ns since 1970; of a bag it is known when all batches are read."""
+        """The start of the data in ns since 1970; for a bag known once all batches are read."""
 
     @abstractmethod
     def batches(self, progress: Progress = no_progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
-        """Read all rows, or those of some topics.
+        """Read all rows, or those of some topics, in one pass.
 
         Args:
-            progress: called with the fraction that is read and the number of rows.
-            only: full names of topics; None for all, then the settings of a dataset are checked too.
+            progress: called with the fraction read (0 to 1) and the number of rows.
+            only: full names of topics; None for all, which also runs the checks of a dataset's parameters.
 
         Yields:
-            Rows of one topic each, those of a topic in the order of time as far as they are in order.
+            Rows of one topic each; those of a topic in the order of the archive, usually that of time.
         """
 
     def with_derived(self) -> "Recording":
-        """Offer also what the nodes would compute of an archive.
+        """Add the topics that the nodes would compute.
 
         Returns:
-            A recording on the same open files: closing one closes both. A bag is returned as it is.
+            A recording on the same open files: closing one closes both. A bag is returned unchanged.
         """
         return self
 
     @property
     @abstractmethod
     def defects(self) -> Sequence[Defect]:
-        """The defects of what was read so far; reading more may add some."""
+        """The defects found so far; reading more may add some."""
 
     @abstractmethod
     def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
-        """Read everything, and report every defect.
+        """Read everything and return every defect, as `fieldplay check` does.
 
         Args:
-            progress: called with the fraction that is read (0 to 1) and the number of rows.
+            progress: called with the fraction read (0 to 1) and the number of rows.
 
         Returns:
-            All defects, those known before included; of one kind in one file the first thousand.
+            All defects, including those found before; at most a thousand of one kind in one file.
         """
 
     @abstractmethod
@@ -352,7 +352,7 @@ class Recording(ABC):
             progress: called with the fraction that is written (0 to 1) and the number of messages.
 
         Returns:
-            The topics with their counts, and notes for people.
+            The topics with their counts, and notes.
 
         Raises:
             UserError: the folder exists, the disk is full, nothing is selected, or `strict` found defects.

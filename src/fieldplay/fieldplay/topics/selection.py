@@ -1,4 +1,4 @@
-"""What can be chosen for playing and converting: one set for the command line, the node and the tests."""
+"""Time range, topic filter and message options of playing and converting, for commands, nodes and tests."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Selection:
     exclude_topics: Sequence[str] = ()
     remap: Mapping[str, str] = field(default_factory=dict)
     images: ImageTransport | None = None
-    rectify: bool = False  # also rectified pictures, of every camera whose numbers are known
+    rectify: bool = False  # also rectified images of every camera with known intrinsics
     namespace: str | None = None
     frame_prefix: str = ""
     map_tf: bool = False  # map -> odom in the static tree, for an odometry that starts with the selection
@@ -57,7 +57,7 @@ class Selection:
 
     @property
     def shown(self) -> str:
-        """The same for people."""
+        """The names and expressions as one text."""
         return " or ".join(f"'{text}'" for text in self.patterns)
 
 

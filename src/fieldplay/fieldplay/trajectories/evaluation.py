@@ -346,7 +346,7 @@ class ErrorSummary:
 
     @property
     def summary(self) -> str:
-        """A line for people."""
+        """The summary as a line of text."""
         units = UNITS[self.kind]
         text = f"rmse {self.translation.rmse:.4g} {units[0]}, median {self.translation.median:.4g} {units[0]}"
         turned = "" if self.rotation is None else f", rotation {self.rotation.rmse:.3g} {units[1]}"

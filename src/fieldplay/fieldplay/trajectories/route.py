@@ -20,7 +20,7 @@ BASES = ("base_link", "base_footprint", "base")
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """Positions (n, 3) in a frame with speeds (n,) as told, NaN where they are not; at times (n,) if they have any.
+    """Positions (n, 3) in a frame with reported speeds (n,), NaN where unknown; at times (n,) if they have any.
 
     The times are those of the log, beside them those of the headers, by which tf tells where the frame was.
     """
