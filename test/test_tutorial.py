@@ -1,0 +1,63 @@
+"""docs/adding-a-dataset.md, run as it stands: its files are written, its commands print what it shows."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[1] / "docs" / "adding-a-dataset.md").read_text("utf-8")
+FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MARK = "--- next command ---"
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """The commands of the page in their order, each with the lines that it shows."""
+    for block in CONSOLE.findall(PAGE):
+        for text in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = text.rstrip("\n").split("\n")
+            yield command, shown
+
+
+def pattern_of(shown: list[str]) -> str:
+    """What matches the lines: `...` stands for anything, on a line of its own for any lines."""
+    lines = [r"(?s:.*)" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in shown]
+    return "".join(lines)
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the commands print, run one after another in one shell."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    for name, content in FILE.findall(PAGE):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    script = "".join(f"{command}\necho '{MARK}'\n" for command, _ in commands())
+    site = folder / "site"  # where pip installs, so that the environment stays as it is
+    environment = {
+        **os.environ,
+        "PIP_TARGET": str(site),
+        "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
+        "ROS_LOG_DIR": str(folder / "log"),
+    }
+    result = subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=environment, text=True, timeout=300, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    return result.stdout.split(f"{MARK}\n")[:-1]
+
+
+def test_page_has_a_complete_package() -> None:
+    names = [name for name, _ in FILE.findall(PAGE)]
+    assert {"asl_flight/reader.py", "asl_flight/asl_flight.yaml", "test_asl_flight.py", "pyproject.toml"} <= set(names)
+    assert len(list(commands())) > 10
+
+
+@pytest.mark.parametrize("index", range(len(list(commands()))), ids=[command for command, _ in commands()])
+def test_command_prints_what_the_page_shows(index: int, printed: list[str]) -> None:
+    command, shown = list(commands())[index]
+    assert index < len(printed), f"the shell ended before: {command}"
+    assert re.fullmatch(pattern_of(shown), printed[index]), f"$ {command}\n{printed[index]}"
