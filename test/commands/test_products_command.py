@@ -10,6 +10,7 @@ import pytest
 import tifffile
 
 from fieldplay.cli.main import main
+from fieldplay.io.pcd import cloud_from_pcd
 from fieldplay_cdff.io.outputs import OutTopics
 from fieldplay_cdff.offline.product_files import product_files
 from fieldplay_cdff.products.product import TypedMessage
@@ -24,6 +25,21 @@ from support.stereo_bags import (
 )
 
 KEPT = CHAIN.replace("doc: cloud}", "doc: cloud, product: cloud}")
+KEPT_WITH_POSE = (
+    KEPT.replace(
+        "doc: cloud, product: cloud}", "doc: cloud, product: cloud},\n  {name: pose, type: asn1SccPose, doc: pose}"
+    )
+    .replace("HirschmullerDisparityMapping}]", "HirschmullerDisparityMapping}, {dfn_id: track, name: PoseTrack}]")
+    .replace(
+        "dfn_id: stereo, port: left}",
+        "dfn_id: stereo, port: left}\n      - {dfpc_input: leftImage, dfn_id: track, port: trigger}",
+    )
+    .replace(
+        "    output_connections: [",
+        "    internal_connections:\n      - {from: {dfn_id: stereo, port: pointcloud},"
+        " to: {dfn_id: track, port: basis}}\n    output_connections: [{dfpc_output: pose, dfn_id: track, port: pose}, ",
+    )
+)
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -198,3 +214,35 @@ def files_of(kind: str, value: object) -> dict[str, bytes]:
     types = topics.topics()
     out = topics.messages("value", value, STAMPS_NS[0], "camera")
     return product_files([TypedMessage(each.topic, types[each.topic], each.data) for each in out])
+
+
+def test_formats_are_written_on_request(store: Path, call: Call, tmp_path: Path) -> None:
+    code, out, _ = call("get", store, "--id", 1, "--to", tmp_path, "--format", "pcd")
+    assert code == 0 and out.split() == [str(tmp_path / "1_cloud.pcd")]
+    from_pcd = cloud_from_pcd((tmp_path / "1_cloud.pcd").read_bytes())
+    call("get", store, "--id", 1, "--to", tmp_path)
+    head, _, body = (tmp_path / "1_cloud.ply").read_bytes().partition(b"end_header\n")
+    rows = np.frombuffer(body, "<f4").reshape(len(from_pcd), -1)
+    assert b"element vertex" in head
+    np.testing.assert_array_equal(np.stack([from_pcd[axis] for axis in "xyz"], axis=1), rows[:, :3])
+    code, _, error = call("get", store, "--id", 1, "--to", tmp_path, "--format", "tif")
+    assert code == 2 and "PointCloud2 cannot be written as tif: expected one of ply, pcd, cdr" in error
+
+
+def test_products_of_a_bag_with_odometry_in_map_are_found_there(tmp_path: Path, call: Call) -> None:
+    stands = np.array([20.0, 30.0, 1.0])
+    write_bag(tmp_path / "bag", [pair(row) for row in range(4)], odometry=stands)
+    (tmp_path / "chain.yaml").write_text(KEPT_WITH_POSE)
+    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+    for name, more in (("store", ["--world", "yard"]), ("loose", ["--products-by", "none"])):
+        arguments = [*settings, "--products", str(tmp_path / name), *more, "--overwrite"]
+        fuse = ["fuse", str(tmp_path / "bag"), str(tmp_path / "chain.yaml"), str(tmp_path / "out"), *arguments]
+        assert main(fuse) == 0
+    code, out, _ = call("list", tmp_path / "store", "--near", 20, 30, 1, WALL_M + 2, "--frame", "map", "--json")
+    (product, *_) = json.loads(out[out.index("[{") :])
+    assert code == 0 and product["world"] == "yard"
+    assert (product["chain"][0]["parent"], product["frame"]) == ("map", product["chain"][0]["child"])
+    np.testing.assert_allclose(product["chain"][0]["position"], stands, atol=1e-6)
+    assert json.loads(call("list", tmp_path / "store", "--near", 0, 0, 0, 5, "--frame", "map", "--json")[1]) == []
+    records = json.loads(call("list", tmp_path / "loose", "--json")[1])
+    assert records[0]["chain"] == [] and records[0]["world"].endswith(f"from {STAMPS_NS[0] / 1e9:.3f} s")

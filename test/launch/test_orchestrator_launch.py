@@ -20,6 +20,7 @@ from fieldplay_interfaces.srv import (
     StoreProduct,
     SwitchPipeline,
 )
+from geometry_msgs.msg import Point, Pose
 from std_msgs.msg import Float64
 
 import launch_testing
@@ -103,10 +104,19 @@ class WhileRunning(unittest.TestCase):
             (parameters.product.digest, len(parameters.data), list(parameters.sizes)), (newest.digest, 12, [12])
         )
         own = {"data": parameters.data, "sizes": parameters.sizes}
+        parameters.product.world, parameters.product.chain_frames = "yard", ["map", newest.frame]
+        parameters.product.chain_poses = [Pose(position=Point(x=1.0, y=2.0, z=3.0))]
+        parameters.product.has_extent = True
         stored = self.call(StoreProduct, "products/store", product=parameters.product, **own)
         self.assertTrue(stored.success and stored.id > newest.id, stored.message)
         again = self.call(GetProduct, "products/get", id=stored.id)
         self.assertEqual((again.product.digest, again.data), (newest.digest, parameters.data))
+        self.assertEqual(again.product.chain_poses, parameters.product.chain_poses)
+        near = {"has_sphere": True, "radius": 0.1, "centre": Point(x=1.0, y=2.0, z=3.0)}
+        in_map = self.call(FindProducts, "products/find", query=ProductQuery(frame="map", world="yard", **near))
+        self.assertEqual([product.id for product in in_map.products], [stored.id], in_map.message)
+        wrong = self.call(GetProduct, "products/get", id=stored.id, format="ply")
+        self.assertIn("cannot be written as ply", wrong.message)
         parameters.product.types = []
         self.assertIn(
             "a type and a size", self.call(StoreProduct, "products/store", product=parameters.product).message

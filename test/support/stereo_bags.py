@@ -9,9 +9,12 @@ import numpy as np
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.geometry.camera_model import CameraModel
-from fieldplay.messages.records import Pixels
+from fieldplay.messages.records import Odometry, Pixels
+from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.streams.image_topics import camera_info_rows, image_message
 from fieldplay.streams.message_block import MessageBlock, messages_of_channel
+from fieldplay.streams.topic_stream import message_bytes
+from fieldplay_cdff.steps.values import Array
 
 WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
 WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX
@@ -52,9 +55,12 @@ def write_bag(
     right: CameraModel | None = RIGHT,
     position: str = "/cam",
     right_late_ns: int = 0,
+    odometry: Array | None = None,
 ) -> Path:
-    """A bag of ROS 2 as a driver would record it."""
+    """A bag of ROS 2 as a driver would record it, with the left camera's constant position (3,) in map if given."""
     with BagWriter(path) as writer:
+        if odometry is not None:
+            _write_odometry(writer, odometry)
         for side, name, camera in ((0, "left", left), (1, "right", right)):
             image = writer.add_channel(channel_of_type(f"{position}/{name}/image_raw", "sensor_msgs/msg/Image"))
             for left_ns, images in zip(STAMPS_NS, pairs, strict=False):
@@ -73,3 +79,19 @@ def write_bag(
                 message = data.tobytes()
                 writer.write(messages_of_channel(info, np.array(STAMPS_NS[:1]), MessageBlock.of_messages([message])))
     return path
+
+
+def _write_odometry(writer: BagWriter, position_m: Array) -> None:
+    count = len(STAMPS_NS)
+    record = Odometry(
+        stamp_ns=np.array(STAMPS_NS), position_m=np.tile(position_m, (count, 1)),
+        orientation_xyzw=np.tile([0.0, 0.0, 0.0, 1.0], (count, 1)), pose_covariance=np.zeros((count, 6, 6)),
+        linear_velocity_m_s=np.zeros((count, 3)), angular_velocity_rad_s=np.zeros((count, 3)),
+        twist_covariance=np.zeros((count, 6, 6)),
+    )  # fmt: skip
+    spec = StreamSpec(
+        id="odometry", topic="/odom", type="nav_msgs/msg/Odometry", frame="map", child_frame="left_camera"
+    )
+    channel = writer.add_channel(channel_of_type(spec.topic, spec.type))
+    block = MessageBlock.of_messages(message_bytes(record, spec))
+    writer.write(messages_of_channel(channel, np.array(STAMPS_NS), block))

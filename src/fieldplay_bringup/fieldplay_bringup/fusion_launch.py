@@ -1,6 +1,7 @@
 """The launch description of a pipeline of fusion: its node, and a dataset that plays where one is named."""
 
 import os
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ ARGUMENTS = (
     ("stop_after", "0", "Failures of a step in a row after which all stops; 0 is never."),
     ("threads", "2", "That all steps share."),
     ("products", "", "The folder in which products are kept; none where empty."),
+    ("world", "", "Which map products are placed in: one name for runs that share it; one of this launch where empty."),
     ("stats_hz", "1.0", "How often statistics go to /diagnostics; 0 is never."),
 )
 SWITCHES = (
@@ -67,6 +69,7 @@ def _start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     names = ["view", *(name for name, *_ in (*ARGUMENTS, *SWITCHES))]
     refuse_unknown(context, "fusion.launch.py", names)
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
+    values["world"] = values["world"] or f"launch of {datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
     values["settings"] = [word for word in values["settings"].split(",") if word]
     started: list[LaunchDescriptionEntity] = []
     inputs = [word for word in values["inputs"].split(",") if word]
@@ -135,6 +138,7 @@ def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
         **{name: values[name] for name in ("dfpc", "implementation", "config", "topic", "scene_frame", "namespace")},
         "name": values.get("name", "pipeline"),
         "products": _absolute_path(values["products"]),
+        "world": values["world"] if values["products"] else "",
         "inputs": inputs,
         "settings": values["settings"],
         **{name: values[name] == "true" for name, _ in SWITCHES},

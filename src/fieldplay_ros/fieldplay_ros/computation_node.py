@@ -251,6 +251,14 @@ class TfLookup:
             return None
         return array_of(stamped)
 
+    def at(self, parent: str, child: str, stamp_ns: int) -> Array | None:
+        """parent_T_child (4, 4) at a time; None while it is not known."""
+        try:
+            stamped = self.buffer.lookup_transform(parent, child, AnyTime(nanoseconds=stamp_ns)).transform
+        except TransformException:
+            return None
+        return array_of(stamped)
+
 
 def array_of(transform: Any) -> Array:
     """Convert a geometry_msgs/Transform to a matrix (4, 4)."""

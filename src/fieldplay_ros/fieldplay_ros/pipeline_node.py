@@ -37,9 +37,9 @@ from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.inputs import LiveQueue, SyncedInputs
 from fieldplay_cdff.pipeline.pipeline_graph import RunnableGraph, graph_of
 from fieldplay_cdff.products.product import StoreError
-from fieldplay_cdff.products.product_recorder import ProductKeeper
+from fieldplay_cdff.products.product_recorder import Anchor, Anchoring, ProductKeeper
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_ros.computation_node import declare, message_class
+from fieldplay_ros.computation_node import TfLookup, declare, message_class
 
 FEW = QoSProfile(depth=10)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -74,6 +74,7 @@ class LiveSetup:
     queue: int
     stop_after: int
     products: str
+    anchoring: Anchoring | None
 
 
 class LiveRun:
@@ -101,7 +102,9 @@ class LiveRun:
         store = ProductStore(Path(setup.products).expanduser(), is_written=True, report=self._warn)
         topics = {source.port: source.topic for source in setup.sources}
         try:
-            return store, ProductKeeper(store, setup.graph, setup.outputs, topics, self._node.resolve_topic_name)
+            resolve = self._node.resolve_topic_name
+            keeper = ProductKeeper(store, setup.graph, setup.outputs, topics, resolve, anchoring=setup.anchoring)
+            return store, keeper
         except StoreError:
             store.close()
             raise
@@ -290,6 +293,9 @@ class PipelineNode(LifecycleNode):
         )
         self._limit_s = declare(self, "step_timeout", 60.0, "seconds after which a step counts as hanging; 0 is never")
         self._products = declare(self, "products", "", "the folder in which products are kept; none where empty")
+        self._map_frame = declare(self, "map_frame", "map", "the frame that tf ties products to; none where empty")
+        self._world = declare(self, "world", "", "which map that is: a name that runs with one map share")
+        self._anchoring = self._tf_anchoring() if self._products and self._map_frame else None
         stats_hz = declare(self, "stats_hz", 1.0, "how often statistics go to /diagnostics; 0 is never")
         starts = declare(self, "autostart", True, "whether it becomes active by itself")
         self._setup: LiveSetup | None = None
@@ -305,6 +311,20 @@ class PipelineNode(LifecycleNode):
             self._statistics_timer = self.create_timer(1 / stats_hz, self._publish_statistics, clock=steady)
         if starts:
             self._start()
+
+    def _tf_anchoring(self) -> Anchoring:
+        """What says where the camera was in the map at a time, by tf; None while that is not known."""
+        lookup = TfLookup(self)
+        started_ns = self.get_clock().now().nanoseconds
+        world = self._world or f"{self.get_namespace()} from {started_ns / 1e9:.3f} s"
+
+        def anchor(stamp_ns: int, camera: str) -> Anchor | None:
+            transform = lookup.at(self._map_frame, camera, stamp_ns)
+            if transform is None:
+                return None
+            return Anchor(root=self._map_frame, root_t_camera=transform, world=world)
+
+        return anchor
 
     def _be_careful(self) -> None:
         """Refuse a transition that the state does not have, such as a second activation: rclpy would end the node."""
@@ -376,7 +396,7 @@ class PipelineNode(LifecycleNode):
         }
         self._setup = LiveSetup(
             graph=graph, sources=sources, outputs=outputs, senders=senders, threads=self._threads, queue=self._queue,
-            stop_after=self._stop_after, products=self._products,
+            stop_after=self._stop_after, products=self._products, anchoring=self._anchoring,
         )  # fmt: skip
 
     def _activate(self) -> None:

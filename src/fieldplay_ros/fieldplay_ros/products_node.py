@@ -9,15 +9,17 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from fieldplay_interfaces import msg, srv
-from geometry_msgs.msg import Point
+from geometry_msgs.msg import Point, Pose, Quaternion
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay.core.errors import UsageError, UserError
 from fieldplay.core.timestamps import NS_PER_S
+from fieldplay_cdff.offline.product_files import CDR, product_files
 from fieldplay_cdff.products.product import (
     EVERYTHING,
     Extent,
+    FrameLink,
     InputSpan,
     Producer,
     Product,
@@ -73,10 +75,13 @@ class ProductsNode(Node):
 
     def _get(self, request: Any, response: Any) -> None:
         messages = self._store.messages(request.id)
+        parts = [message.data for message in messages]
+        if request.format and request.format != CDR:
+            parts = list(product_files(messages, request.format).values())
         product = next(self._store.query(ProductQuery(ids=(request.id,))))
         response.product = message_of_product(product)
-        response.data = b"".join(message.data for message in messages)
-        response.sizes = [len(message.data) for message in messages]
+        response.data = b"".join(parts)
+        response.sizes = [len(part) for part in parts]
         for message in messages if request.publish else ():
             self._publish(message)
 
@@ -124,6 +129,8 @@ def query_of_message(requested: Any) -> ProductQuery:
         centre=centre if requested.has_sphere else None,
         radius_m=requested.radius if requested.has_sphere else 0.0,
         newest=requested.newest or None,
+        frame=requested.frame,
+        world=requested.world,
     )
 
 
@@ -144,15 +151,15 @@ def message_of_product(product: Product) -> Any:
         input_ports=list(product.inputs), input_topics=[span.topic for span in product.inputs.values()],
         input_first=[_time(span.first_ns) for span in product.inputs.values()],
         input_last=[_time(span.last_ns) for span in product.inputs.values()],
+        world=product.world, chain_frames=list(product.frames) if product.chain else [],
+        chain_poses=[_pose_message(link.position, link.orientation) for link in product.chain],
     )  # fmt: skip
     if product.extent is not None:
         message.has_extent = True
         message.least, message.most = (_point(corner) for corner in product.extent)
     if product.pose is not None:
         message.has_pose = True
-        message.pose.pose.position = _point(product.pose.position)
-        turn = message.pose.pose.orientation
-        turn.x, turn.y, turn.z, turn.w = product.pose.orientation
+        message.pose.pose = _pose_message(product.pose.position, product.pose.orientation)
         message.pose.covariance = list(product.pose.covariance)
     return message
 
@@ -181,10 +188,15 @@ def product_of_message(message: Any, messages: Sequence[TypedMessage], stored_ns
     if len(lengths) > 1:
         raise StoreError("expected a topic, a first and a last time of each input port")
     spans = zip(message.input_ports, message.input_topics, message.input_first, message.input_last, strict=True)
+    if len(message.chain_poses) != max(len(message.chain_frames) - 1, 0):
+        raise StoreError("expected a pose of each frame of the chain but the first")
     pose = _pose(message.pose) if message.has_pose else None
+    links = zip(message.chain_frames, message.chain_frames[1:], message.chain_poses, strict=False)
+    chained = tuple(FrameLink(parent=parent, child=child, **_numbers(pose)) for parent, child, pose in links)
     extent = _box(message.least, message.most) if message.has_extent else None
     numbers = [*(() if extent is None else chain(*extent))]
     numbers += [] if pose is None else [*pose.position, *pose.orientation, *pose.covariance]
+    numbers += [number for link in chained for number in (*link.position, *link.orientation)]
     if not all(map(isfinite, numbers)):
         raise StoreError("expected numbers as pose and extent, got NaN or what is without end")
     return Product(
@@ -201,16 +213,26 @@ def product_of_message(message: Any, messages: Sequence[TypedMessage], stored_ns
         },
         pose=pose, extent=extent,
         quality=float(message.quality) if isfinite(message.quality) else None,
+        chain=chained, world=message.world,
     )  # fmt: skip
 
 
 def _pose(message: Any) -> SensorPose:
-    position, turn = message.pose.position, message.pose.orientation
-    return SensorPose(
-        position=(position.x, position.y, position.z),
-        orientation=(turn.x, turn.y, turn.z, turn.w),
-        covariance=tuple(map(float, message.covariance)),
-    )
+    return SensorPose(covariance=tuple(map(float, message.covariance)), **_numbers(message.pose))
+
+
+def _numbers(pose: Any) -> dict[str, tuple[float, ...]]:
+    """Position and orientation of a geometry_msgs/Pose."""
+    position, turn = pose.position, pose.orientation
+    return {
+        "position": (position.x, position.y, position.z),
+        "orientation": (turn.x, turn.y, turn.z, turn.w),
+    }
+
+
+def _pose_message(position: Sequence[float], orientation: Sequence[float]) -> Pose:
+    x, y, z, w = orientation
+    return Pose(position=_point(position), orientation=Quaternion(x=x, y=y, z=z, w=w))
 
 
 def _point(values: Any) -> Point:

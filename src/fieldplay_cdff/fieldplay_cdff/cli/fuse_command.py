@@ -95,6 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
     parser.add_argument("--products", type=Path, metavar="DIR", help="keep what the description marks in this store")
+    parser.add_argument(
+        "--products-by", default="", metavar="TOPIC",
+        help="poses that tie the products to their frame; by default the first odometry in map; none: nothing does",
+    )  # fmt: skip
+    parser.add_argument(
+        "--world", default="", metavar="NAME", help="name of that frame, the same for recordings that share it"
+    )
     parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, memory too, as JSON")
     parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
@@ -153,7 +160,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
         part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, passthrough=chosen.topics)
         outputs = _outputs(chosen, pipeline, namespace=spec.namespace if spec else "")
         with (
-            _keeper(chosen, graph, outputs, reader) as keeper,
+            _keeper(chosen, graph, outputs, data, reader) as keeper,
             progress_bar("fusing", "inputs") as bar,
             deferred_interrupts() as stop_if_requested,
         ):
@@ -189,17 +196,19 @@ def _models(arguments: Sequence[str], ports: Any) -> tuple[dict[str, Any], list[
 
 
 @contextmanager
-def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -> Iterator[Any]:
+def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, data: Any, reader: Any) -> Iterator[Any]:
     """What keeps products, where that is asked for."""
     if chosen.products is None:
         yield None
         return
+    from fieldplay_cdff.offline.product_anchor import anchoring_of
     from fieldplay_cdff.products.product_recorder import ProductKeeper
     from fieldplay_cdff.products.store import ProductStore
 
     sources = {source.port: topic for topic, source in reader.sources.items()}
     with ProductStore(chosen.products, is_written=True, report=note) as store:
-        keeper = ProductKeeper(store, graph, outputs, sources)
+        anchoring = anchoring_of(data, reader, chosen=chosen.products_by, world=chosen.world, report=note)
+        keeper = ProductKeeper(store, graph, outputs, sources, anchoring=anchoring)
         yield keeper
         print_message(f"{chosen.products}: {pluralize(keeper.stored, 'product')} kept")
 
@@ -229,6 +238,8 @@ def _require_output_paths(chosen: argparse.Namespace) -> None:
     for path, suffixes in files.items():
         if path is not None:
             require_output_file(chosen.archive, path, suffixes, overwrite=chosen.overwrite)
+    if chosen.products is None and (chosen.products_by or chosen.world):
+        raise UsageError("--products-by and --world are about what --products DIR keeps: give that, too")
     if chosen.dem_cell <= 0:
         raise UsageError(f"--dem-cell: expected metres above 0, got {chosen.dem_cell:g}")
     if chosen.dem is None and (chosen.dem_truth or chosen.dem_by or any(chosen.dem_origin)):

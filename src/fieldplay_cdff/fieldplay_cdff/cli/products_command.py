@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from fieldplay_cdff.products.product import Product, ProductQuery
     from fieldplay_cdff.products.store import ProductStore
 
+FORMATS = ("ply", "pcd", "tif", "png", "cdr")
 ACTIONS = ("list", "show", "get", "delete")
 EPILOG = """\
 DIR is a store of products, as fuse --products and the nodes make it; docs/products.md explains its contents.
 
   fieldplay products list maps --kind cloud --newest 5
   fieldplay products list maps --time 1600000000 1600000060.5 --near 2.0 0.0 0.5 3.0
+  fieldplay products list maps --near 2.0 0.0 0.5 3.0 --frame map
   fieldplay products get maps --id 12 --to clouds          # clouds/12_cloud.ply
   fieldplay products delete maps --time 0 1600000000
 """
@@ -41,8 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--box", type=number, nargs=6, metavar=("X0", "Y0", "Z0", "X1", "Y1", "Z1"), help="those that touch a box, m"
     )
+    parser.add_argument("--frame", default="", metavar="F", help="the frame of --near and --box, such as map")
+    parser.add_argument("--world", default="", metavar="W", help="those of a world: which map is meant")
     parser.add_argument("--newest", type=count, metavar="N", help="the last of these alone")
     parser.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help="where get puts files; here")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="",
+        help="of the files that get writes; by default PLY for clouds, GeoTIFF for maps, PNG for images, else CDR",
+    )  # fmt: skip
     parser.add_argument("--raw", action="store_true", help="get writes the bytes of the messages as they are (CDR)")
     add_overwrite(parser, "get replaces files that are there")
     add_json(parser, "the records as JSON")
@@ -80,6 +88,7 @@ def _query(chosen: argparse.Namespace) -> "ProductQuery":
     return ProductQuery(
         ids=tuple(chosen.id), kinds=tuple(chosen.kind), start_ns=start_ns, end_ns=end_ns, box=box or None,
         centre=(x, y, z) if chosen.near else None, radius_m=radius_m, newest=chosen.newest,
+        frame=chosen.frame, world=chosen.world,
     )  # fmt: skip
 
 
@@ -121,6 +130,8 @@ def _lines(product: "Product", *, is_complete: bool) -> Iterator[str]:
     if product.extent is not None:
         low, high = (" ".join(f"{value:.2f}" for value in corner) for corner in product.extent)
         fields.append(f"[{low}, {high}]")
+    fields += [f"in {product.frames[0]}"] if product.chain else []
+    fields += [f"of {product.world}"] if product.world else []
     yield "  ".join([*fields, product.producer.dfpc])
 
 
@@ -130,7 +141,8 @@ def _get(chosen: argparse.Namespace, store: "ProductStore", query: "ProductQuery
 
     written: list[dict[str, Any]] = []
     for product in store.query(query):
-        for ending, data in product_files(store.messages(product.id), is_raw=chosen.raw).items():
+        name = "cdr" if chosen.raw else chosen.format
+        for ending, data in product_files(store.messages(product.id), name).items():
             path = chosen.to / f"{product.id}_{product.kind}{ending}"
             if path.exists() and not chosen.overwrite:
                 raise UsageError(f"{path} exists; --overwrite replaces it")

@@ -89,21 +89,25 @@ def _transform_to_root(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
 
 
 def frame_t_camera(
-    data: Recording, topic: str, camera: str, at_ns: int, edges: Sequence[Edge] = ()
+    data: Recording, topic: str, camera: str, at_ns: int, edges: Sequence[Edge] = (), *, option: str = "--dem-by"
 ) -> tuple[str, Array]:
-    """The frame of an odometry, and where the camera is in it at a time; ArchiveError where that is not known."""
+    """The frame of an odometry, and where the camera is in it at a time.
+
+    Raises:
+        ArchiveError: that is not known; the message names the option that asks for it.
+    """
     info = data.topic(topic)
     rows = data.records(info.name)
     if "orientation_xyzw" not in rows or "position_m" not in rows:
-        raise UsageError(f"--dem-by: expected a topic of poses, got {info.name}, which is {info.type}")
+        raise UsageError(f"{option}: expected a topic of poses, got {info.name}, which is {info.type}")
     known = trajectory_from_rows(rows["stamp_ns"], rows["position_m"], rows["orientation_xyzw"])
     poses, is_there = poses_between(known, np.array([at_ns]), longest_gap_ns=LONGEST_GAP_NS)
     if not is_there[0]:
-        raise ArchiveError(f"--dem-by: {info.name} has no pose at {at_ns / 1e9:.3f} s, the time of the scene")
+        raise ArchiveError(f"{option}: {info.name} has no pose at {at_ns / 1e9:.3f} s, the time of the scene")
     own, root_t_child = _transform_to_root(edges or data.tf_static, info.child_frame)
     root, root_t_camera = _transform_to_root(edges or data.tf_static, camera)
     if own != root:
-        raise ArchiveError(f"--dem-by: no static tree has both {info.child_frame} of {info.name} and {camera}")
+        raise ArchiveError(f"{option}: no static tree has both {info.child_frame} of {info.name} and {camera}")
     return info.frame, poses[0] @ inverse_from_transform(root_t_child) @ root_t_camera
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import tifffile
 from numpy.typing import NDArray
 
-from fieldplay.core.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.io.pcd import pcd_from_cloud
 from fieldplay.io.ply import ply_from_cloud
 from fieldplay.messages.image_pixels import pixels_from_image
 from fieldplay.messages.message_columns import decode_message
@@ -20,11 +21,18 @@ from fieldplay_cdff.offline.elevation import geotiff_bytes
 from fieldplay_cdff.products.product import TypedMessage
 from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 
+CDR = "cdr"
+FORMATS = {(CLOUD,): ("ply", "pcd"), (IMAGE, METADATA): ("tif",), (IMAGE,): ("png", "tif")}  # by types of messages
 NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # pictures whose numbers are no colours
 
 
 def ply_bytes(cloud: Cloud) -> bytes:
     """Binary PLY: x, y, z, and intensity or colours where the cloud has them."""
+    return ply_from_cloud(cloud_rows(cloud))
+
+
+def cloud_rows(cloud: Cloud) -> NDArray[Any]:
+    """The points of a cloud as rows with x, y, z, and intensity or colours where it has them."""
     columns: list[tuple[str, str, NDArray[Any]]] = []
     columns += [(axis, "<f4", cloud.points[:, index]) for index, axis in enumerate("xyz")]
     if cloud.intensity is not None:
@@ -34,18 +42,40 @@ def ply_bytes(cloud: Cloud) -> bytes:
     rows = np.zeros(len(cloud), np.dtype([(name, kind) for name, kind, _ in columns]))
     for name, _, values in columns:
         rows[name] = values
-    return ply_from_cloud(rows)
+    return rows
 
 
-def product_files(messages: Sequence[TypedMessage], *, is_raw: bool = False) -> dict[str, bytes]:
-    """The files that a product becomes, by how their names end; the messages themselves (CDR) where none suits."""
-    types = [message.msgtype for message in messages]
-    if not is_raw and types == [CLOUD]:
-        return {".ply": ply_bytes(_cloud(_message(messages[0])))}
-    if not is_raw and types == [IMAGE, METADATA]:
+def product_files(messages: Sequence[TypedMessage], name: str = "") -> dict[str, bytes]:
+    """The files that a product becomes, by how their names end.
+
+    Args:
+        messages: of the product.
+        name: of the format: ply or pcd of clouds, tif of maps and of depth images, png of images, cdr of everything;
+            "" is the usual one, which is cdr where no other suits.
+
+    Raises:
+        UsageError: the product cannot be of that format.
+    """
+    types = tuple(message.msgtype for message in messages)
+    formats = FORMATS.get(types, ())
+    usual = name or (formats[0] if formats else CDR)
+    if usual == CDR:
+        return _raw_files(messages)
+    if usual not in formats:
+        there = ", ".join((*formats, CDR))
+        raise UsageError(f"{' and '.join(types)} cannot be written as {usual}: expected one of {there}")
+    if types == (CLOUD,):
+        cloud = cloud_rows(_cloud(_message(messages[0])))
+        return {f".{usual}": ply_from_cloud(cloud) if usual == "ply" else pcd_from_cloud(cloud)}
+    if types == (IMAGE, METADATA):
         return {".tif": geotiff_bytes(_grid(*map(_message, messages)), bands=("mean",))}
-    if not is_raw and types == [IMAGE]:
-        return _image_files(_message(messages[0]))
+    files = _image_files(_message(messages[0]))
+    if name and f".{name}" not in files:
+        raise UsageError(f"this image cannot be written as {name}: expected {', '.join(files).replace('.', '')}")
+    return files
+
+
+def _raw_files(messages: Sequence[TypedMessage]) -> dict[str, bytes]:
     if len(messages) == 1:
         return {".cdr": messages[0].data}
     return {f"_{number}.cdr": message.data for number, message in enumerate(messages)}

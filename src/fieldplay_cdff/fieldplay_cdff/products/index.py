@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from fieldplay.core.errors import UsageError
 from fieldplay_cdff.products.product import (
     Product,
     ProductQuery,
@@ -16,9 +18,11 @@ from fieldplay_cdff.products.product import (
 )
 
 FILE = "index.sqlite"
-VERSION = 1
+VERSION = 2
 PATIENCE_S = 20.0  # for another process that writes
 ROWS = 200  # at once
+MAX_FRAMES = 3  # in a message
+UNKNOWN_WORLD = "an unknown origin"
 CORNERS = ("x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
 
 # What a crash of the machine damages is made anew of the bags; a killed process damages nothing.
@@ -28,7 +32,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS forgotten(part TEXT NOT NULL, id INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS products(id INTEGER PRIMARY KEY AUTOINCREMENT, part TEXT NOT NULL, "
     "places TEXT NOT NULL, kind TEXT NOT NULL, stamp_ns INTEGER NOT NULL, x_min REAL, y_min REAL, z_min REAL, "
-    "x_max REAL, y_max REAL, z_max REAL, record TEXT NOT NULL)",
+    "x_max REAL, y_max REAL, z_max REAL, world TEXT NOT NULL, frame_key TEXT NOT NULL, record TEXT NOT NULL)",
     "CREATE INDEX IF NOT EXISTS by_stamp ON products(stamp_ns, id)",
     "CREATE INDEX IF NOT EXISTS by_part ON products(part)",
 )
@@ -128,7 +132,17 @@ class ProductIndex:
         taken = self._database.execute("SELECT 1 FROM products WHERE id = ?", (product.id,)).fetchone()
         product = replace(product, id=self.next_id()) if taken or not product.id else product
         corners = [None] * 6 if product.extent is None else [*product.extent.least, *product.extent.most]
-        row = (product.id, part, json.dumps(locations), product.kind, product.stamp_ns, *corners, product.text())
+        frame = product.world, product.frame_key
+        row = (
+            product.id,
+            part,
+            json.dumps(locations),
+            product.kind,
+            product.stamp_ns,
+            *corners,
+            *frame,
+            product.text(),
+        )
         self._database.execute(f"INSERT INTO products VALUES ({', '.join('?' * len(row))})", row)
         return product
 
@@ -170,7 +184,16 @@ class ProductIndex:
         yield from self._read("SELECT part, places, record, id FROM products WHERE part = ? ORDER BY id", (part,))
 
     def query(self, query: ProductQuery) -> Iterator[IndexedProduct]:
-        """Yield the products of a query, by their stamps."""
+        """Yield the products of a query, by their stamps.
+
+        Raises:
+            UsageError: a place is asked for in several frames that do not compare.
+        """
+        self._require_comparable(query)
+        if query.frame:
+            chosen: Iterator[IndexedProduct] = self._in_frame(query)
+            yield from chosen if query.newest is None else deque(chosen, maxlen=query.newest)
+            return
         where, values = _condition(query)
         columns = "part, places, record, id"
         if query.newest is None:
@@ -181,10 +204,44 @@ class ProductIndex:
 
     def count(self, query: ProductQuery) -> int:
         """Return how many products match a query."""
+        self._require_comparable(query)
+        if query.frame:
+            number = sum(1 for _ in self._in_frame(query))
+            return number if query.newest is None else min(number, query.newest)
         where, values = _condition(query)
         with self._database_errors():
             (number,) = self._database.execute(f"SELECT count(*) FROM products WHERE {where}", values).fetchone()
         return int(number if query.newest is None else min(number, query.newest))
+
+    def _in_frame(self, query: ProductQuery) -> Iterator[IndexedProduct]:
+        """Yield those whose chain has the frame, and that touch the places there."""
+        where, values = _condition(query, with_places=False)
+        columns = "part, places, record, id"
+        for each in self._read(f"SELECT {columns} FROM products WHERE {where} ORDER BY stamp_ns, id", values):
+            product = each.product
+            if query.frame in product.frames and query.touches(product.extent_in(query.frame)):
+                yield each
+
+    def _require_comparable(self, query: ProductQuery) -> None:
+        """Raise UsageError where places are asked for, and those of the products are in frames that do not compare."""
+        if not query.has_place:
+            return
+        where, values = _condition(query, with_places=False)
+        statement = f"SELECT min(record) FROM products WHERE {where} AND x_min IS NOT NULL GROUP BY frame_key, world"
+        with self._database_errors():
+            rows = self._database.execute(statement, values).fetchall()
+        own = [product_of_text(record) for (record,) in rows]
+        if query.frame:
+            own = [each for each in own if query.frame in each.frames]
+            keys, advice = {each.world for each in own}, "choose a world (--world)"
+        else:
+            keys = {each.frame_key for each in own}
+            common = set.intersection(*(set(each.frames) for each in own)) if own else set()
+            advice = f"choose a frame ({', '.join(sorted(common)) or 'none is in all'}) or a world (--frame, --world)"
+        if len(keys) > 1:
+            labels = sorted({f"{query.frame or each.frames[-1]} of {each.world or UNKNOWN_WORLD}" for each in own})
+            shown = "; ".join(labels[:MAX_FRAMES]) + ("; ..." if len(labels) > MAX_FRAMES else "")
+            raise UsageError(f"places in {len(keys)} frames do not compare: {shown}\n{advice}")
 
     def kinds(self) -> dict[str, int]:
         """How many products there are of each kind."""
@@ -204,7 +261,7 @@ class ProductIndex:
                 yield IndexedProduct(product=replace(product_of_text(record), id=id_), part=part, locations=own)
 
 
-def _condition(query: ProductQuery) -> tuple[str, list[object]]:
+def _condition(query: ProductQuery, *, with_places: bool = True) -> tuple[str, list[object]]:
     """What SQLite is to find, and the values in it."""
     conditions: list[tuple[str, Sequence[object]]] = [("1", ())]
     for column, requested in (("id", query.ids), ("kind", query.kinds)):
@@ -214,10 +271,12 @@ def _condition(query: ProductQuery) -> tuple[str, list[object]]:
         conditions.append(("stamp_ns >= ?", [query.start_ns]))
     if query.end_ns is not None:
         conditions.append(("stamp_ns <= ?", [query.end_ns]))
-    if query.box is not None:
+    if query.world:
+        conditions.append(("world = ?", [query.world]))
+    if query.box is not None and with_places:
         conditions += [(f"{axis}_max >= ?", [low]) for axis, low in zip("xyz", query.box.least, strict=True)]
         conditions += [(f"{axis}_min <= ?", [high]) for axis, high in zip("xyz", query.box.most, strict=True)]
-    if query.centre is not None:
+    if query.centre is not None and with_places:
         squares, values = [], []
         for axis, at in zip("xyz", query.centre, strict=True):
             outside = f"max({axis}_min - ?, 0, ? - {axis}_max)"

@@ -12,6 +12,7 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.axes import diagonal
 from fieldplay.geometry.transforms import (
     Array,
+    inverse_from_transform,
     quaternion_from_rotation,
     rotation_from_vector,
     transform_from_rotation,
@@ -23,6 +24,7 @@ from fieldplay_cdff.pipeline.pipeline_graph import POSES, RunnableGraph
 from fieldplay_cdff.pipeline.pipeline_run import PipelineOutput
 from fieldplay_cdff.products.product import (
     Extent,
+    FrameLink,
     InputSpan,
     Producer,
     Product,
@@ -62,11 +64,27 @@ class OutputSet:
     stored_ns: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Anchor:
+    """Where a camera was in a known frame at a time, which a chain of frames needs.
+
+    `root` is the frame, such as map, `root_t_camera` (4, 4) the camera in it; `world` says which map that is.
+    """
+
+    root: str
+    root_t_camera: Array
+    world: str
+
+
+Anchoring = Callable[[int, str], Anchor | None]  # of a stamp in ns and the images' frame
+
+
 class ProductKeeper:
     """Puts the outputs that a pipeline's description marks into a store, each with its record.
 
     `sources` are the topics of the inputs by port; `full_name` is that of a topic. What was held back for its period is
-    kept at the end.
+    kept at the end. `anchoring` says where the camera was at a time, once that is known: from then on records have a
+    chain from that frame to the scene. Without it, the scene of each run is a world of its own.
     """
 
     def __init__(
@@ -76,6 +94,7 @@ class ProductKeeper:
         outputs: OutTopics,
         sources: Mapping[str, str],
         full_name: Callable[[str], str] = str,
+        anchoring: Anchoring | None = None,
     ) -> None:
         if not graph.products:
             raise StoreError(f"{graph.name} marks no output as a product, so there is nothing to keep")
@@ -88,9 +107,12 @@ class ProductKeeper:
         self._spans: dict[str, dict[str, tuple[int, int]]] = {port: {} for port in self._marks}
         self._last_ns: dict[str, int] = {}
         self._held: dict[str, OutputSet] = {}
+        self._anchoring, self._chain, self._world = anchoring, tuple[FrameLink, ...](), ""
+        self._start_ns: int | None = None
 
     def receive_input(self, port: str, stamp_ns: int) -> None:
         """Receive an input at a port."""
+        self._start_ns = stamp_ns if self._start_ns is None else self._start_ns
         for spans in self._spans.values():
             first_ns, last_ns = spans.get(port, (stamp_ns, stamp_ns))
             spans[port] = min(first_ns, stamp_ns), max(last_ns, stamp_ns)
@@ -102,9 +124,23 @@ class ProductKeeper:
             output_set = OutputSet(
                 stamp_ns=stamp_ns, values=values, camera=camera, stored_ns=stamp_ns if now_ns is None else now_ns
             )
+            self._anchor(output_set)
             for port, mark in self._marks.items():
                 if port in values:
                     self._take(port, mark, output_set)
+
+    def _anchor(self, outputs: OutputSet) -> None:
+        """Find the chain of frames to the scene, with the first pose of which it is known."""
+        if self._chain or self._anchoring is None:
+            return
+        transform = next((found for name in self._poses if (found := _transform(outputs.values.get(name)))), None)
+        if transform is None:
+            return
+        anchor = self._anchoring(outputs.stamp_ns, outputs.camera)
+        if anchor is not None:
+            root_t_scene = anchor.root_t_camera @ inverse_from_transform(transform[0])
+            self._chain = (FrameLink.of_transform(anchor.root, self._outputs.scene, root_t_scene),)
+            self._world = anchor.world
 
     def _take(self, port: str, mark: ProductMark, outputs: OutputSet) -> None:
         since_ns = outputs.stamp_ns - self._last_ns.get(port, outputs.stamp_ns)
@@ -128,11 +164,12 @@ class ProductKeeper:
             raise StoreError(f"{port} is a {self._outputs.ports.get(port)}, which no message holds: it cannot be kept")
         pose = next((pose for name in self._poses if (pose := _pose_of(outputs.values.get(name)))), None)
         quality = outputs.values.get(QUALITY)
+        is_image = self._outputs.ports[port] == "Frame"
         product = Product(
             kind=mark.kind,
             stamp_ns=outputs.stamp_ns,
             stored_ns=outputs.stored_ns,
-            frame=outputs.camera if self._outputs.ports[port] == "Frame" else self._outputs.scene,
+            frame=outputs.camera if is_image else self._outputs.scene,
             messages=tuple((each.topic, each.msgtype) for each in messages),
             size=sum(len(each.data) for each in messages),
             digest=digest_of(messages),
@@ -146,6 +183,8 @@ class ProductKeeper:
             pose=pose,
             extent=_extent_of(value, pose),
             quality=float(quality) if isinstance(quality, int | float) and np.isfinite(quality) else None,
+            chain=self._chain,
+            world=self._world or self._own_world(outputs),
         )
         self._store.add(product, messages)
         self._held.pop(port, None)
@@ -154,6 +193,11 @@ class ProductKeeper:
             name: (last_ns, last_ns) for name, (_, last_ns) in self._spans[port].items() if last_ns > outputs.stamp_ns
         }
         self.stored += 1
+
+    def _own_world(self, outputs: OutputSet) -> str:
+        """The world of a run whose scene nothing ties to another frame: the same input has the same."""
+        start_ns = outputs.stamp_ns if self._start_ns is None else self._start_ns
+        return f"{self._outputs.scene} from {start_ns / NS_PER_S:.3f} s"
 
 
 def _transform(value: Any) -> tuple[Array, Array] | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fieldplay.bags.bag_reader import Ros2Bag
@@ -20,6 +21,7 @@ from fieldplay_cdff.products import store as parts
 from fieldplay_cdff.products.index import FILE
 from fieldplay_cdff.products.product import (
     Extent,
+    FrameLink,
     InputSpan,
     Producer,
     Product,
@@ -31,6 +33,7 @@ from fieldplay_cdff.products.product import (
     product_of_text,
 )
 from fieldplay_cdff.products.store import ProductStore
+from fieldplay_cdff.steps.values import Array
 
 START_NS = 1_600_000_000_000_000_000
 NUMBER = "std_msgs/msg/Float64"
@@ -170,7 +173,7 @@ def torn(index: Path) -> None:
 
 @pytest.mark.parametrize(
     ("harm", "expected"),
-    [(rubbish, "file is not a database"), (other_version, "expected an index of version 1, got 7"), (torn, "damaged")],
+    [(rubbish, "file is not a database"), (other_version, "expected an index of version 2, got 7"), (torn, "damaged")],
 )
 def test_unusable_index_is_rebuilt(
     tmp_path: Path, harm: Callable[[Path], None], expected: str, reports: list[str]
@@ -341,3 +344,64 @@ def test_index_and_bags_agree_for_another_program(tmp_path: Path) -> None:
     ]  # fmt: skip
     record = json.loads(rows[1][6])
     assert record["messages"] == [{"topic": "/chain/cloud", "type": NUMBER}] and record["form"] == 1
+
+
+def map_t_scene(yaw_deg: float, *shift: float) -> Array:
+    turn = np.deg2rad(yaw_deg)
+    transform = np.eye(4)
+    transform[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+    transform[:3, 3] = shift
+    return transform
+
+
+def chained(row: int, world: str, *links: FrameLink) -> tuple[Product, list[TypedMessage]]:
+    product, messages = product_of(row)
+    return replace(product, world=world, chain=links), messages
+
+
+def test_places_of_two_runs_compare_in_the_map_that_both_are_tied_to(tmp_path: Path) -> None:
+    first = FrameLink.of_transform("map", "scene", map_t_scene(0, 100, 0, 0))
+    second = FrameLink.of_transform("map", "scene", map_t_scene(90, 110, 5, 0))
+    with ProductStore(tmp_path / "store", is_written=True) as store:
+        for row in range(3):  # x from 100 to 103 in the map; then y from 5 to 8, x from 109 to 110
+            store.add(*chained(row, "field", first))
+        for row in range(3):
+            store.add(*chained(row, "field", second))
+        assert ids(store, centre=(109.5, 5.5, 0.5), radius_m=0.1, frame="map") == [4]
+        box = Extent((101.1, 0, 0), (109.9, 6.5, 1))
+        assert ids(store, box=box, frame="map") == [4, 2, 5, 3], "in the order of their stamps"
+        assert ids(store, box=box, frame="map", newest=1) == [3]
+        assert store.count(ProductQuery(frame="map")) == 6 and store.count(ProductQuery(frame="odom")) == 0
+        with pytest.raises(
+            UsageError, match=r"places in 2 frames do not compare: scene of field\nchoose a frame \(map"
+        ):
+            ids(store, centre=(0.5, 0.5, 0.5), radius_m=0.1)
+        assert len(ids(store, kinds=("cloud",))) == 6, "without a place nothing has to compare"
+
+
+def test_places_in_worlds_that_nothing_ties_are_refused_until_one_is_chosen(tmp_path: Path) -> None:
+    with ProductStore(tmp_path / "store", is_written=True) as store:
+        for world in ("monday", "tuesday"):
+            store.add(*chained(0, world, FrameLink.of_transform("map", "scene", np.eye(4))))
+        near = {"centre": (0.5, 0.5, 0.5), "radius_m": 0.1}
+        with pytest.raises(UsageError, match="places in 2 frames do not compare: map of monday; map of tuesday"):
+            ids(store, **near, frame="map")
+        assert ids(store, **near, frame="map", world="tuesday") == [2]
+        assert ids(store, **near, world="monday") == [1]
+        assert ids(store, world="sunday") == []
+
+
+def test_extent_in_a_frame_of_the_chain_is_that_of_its_turned_corners() -> None:
+    chain = (
+        FrameLink.of_transform("map", "odom", map_t_scene(0, 10, 0, 0)),
+        FrameLink.of_transform("odom", "scene", map_t_scene(45, 0, 2, 0)),
+    )
+    product = replace(product_of(0)[0], chain=chain)  # the cube from the origin to 1, 1, 1
+    assert product.frames == ("map", "odom", "scene")
+    half = np.sqrt(0.5)
+    for frame, shift in (("map", 10.0), ("odom", 0.0)):
+        extent = product.extent_in(frame)
+        assert extent is not None
+        np.testing.assert_allclose(extent, [[shift - half, 2, 0], [shift + half, 2 + 2 * half, 1]], atol=1e-12)
+    assert product.extent_in("scene") == product.extent and product.extent_in("base_link") is None
+    assert product_of_text(product.text()) == product
