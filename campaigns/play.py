@@ -15,7 +15,7 @@ from campaigns.frame import Found, Inputs
 from campaigns.play_head import Message, Rules, S, UnclearError
 from campaigns.play_model import Model, Moment, standing_at
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.playback import Playback
+from fieldplay.player.playback import Playback, Sink
 from fieldplay.player.player_state import PlayPlan
 from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState
 
@@ -115,7 +115,7 @@ class CaseReader:
         self.queue.clear()
 
 
-class Stage:
+class Stage(Sink):
     """A playback whose time, reading and topics are made here; it is the sink, and calls."""
 
     def __init__(self, case: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 NAME = "fieldplay_ros"
 NODES = (
@@ -24,6 +24,8 @@ setup(
     description="The nodes: the player, computations, pipelines and their orchestration, overlays, the live view.",
     license="Apache-2.0",
     packages=find_packages(exclude=["test*"]),
+    # Without a compiler or Linux the player publishes from Python, at more cost.
+    ext_modules=[Extension(f"{NAME}._timed_publish", ["fieldplay_ros/timed_publish.c"], optional=True)],
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
@@ -36,5 +38,5 @@ setup(
         ]
     },
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
-    zip_safe=True,
+    zip_safe=False,
 )

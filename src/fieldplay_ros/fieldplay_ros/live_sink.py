@@ -1,17 +1,19 @@
 """Messages go out as live topics, as the bytes that they are."""
 
 import ctypes
+import os
 import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -25,12 +27,18 @@ from fieldplay.messages.cdr_layout import CDR_LITTLE_ENDIAN
 from fieldplay.messages.codec import MESSAGES
 from fieldplay.messages.message_batches import full_type
 from fieldplay.player.options import RequiredSubscription
+from fieldplay.player.playback import Published, Schedule, Sink
 from fieldplay.player.qos_overrides import Override, PublisherQos, apply_override
 from fieldplay.player.read_ahead import LARGE_TYPES, Data
 from fieldplay.streams.message_block import LARGE_BYTES
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import channel_of_feed
 from fieldplay.topics.plain_bag_topics import StoredFeed
+
+try:
+    from fieldplay_ros import _timed_publish
+except ImportError:  # built without a compiler, or for another system than Linux
+    _timed_publish = None  # type: ignore[assignment]
 
 LIBRARY, FUNCTION = "librcl.so", "rcl_publish_serialized_message"
 Send = Callable[[bytes], None]
@@ -45,8 +53,11 @@ MAX_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
 AT_ONCE = Duration()
 SLICE_S = 0.05  # Python handles signals only between the waits of ROS
+DONE, INTERRUPTED = 0, 1  # why publishing a schedule ends
 PATIENCE_S = 5.0  # how long a subscriber may take to acknowledge before playing goes on without it
 NOTICED_S = 0.1  # a wait that is worth a line
+ASKS = 16  # so often at most it is asked for acknowledgements while a history of this depth fills
+LEAD_NS = 50_000_000  # so long before they are due messages are handed to what publishes them at their times
 
 
 class ReliableHistory:
@@ -60,12 +71,20 @@ class ReliableHistory:
         publisher: The publisher.
         depth: How many messages its history keeps; 0 where nothing can be overwritten.
         notify: Called with the topic and the seconds of a wait that was long, and whether it ended in vain.
+        counters: (2,) The messages since all were acknowledged, and how many there may be before it is asked again;
+            shared with what publishes a schedule.
     """
 
-    def __init__(self, publisher: Publisher, depth: int, notify: Callable[[str, float, bool], None]) -> None:
+    def __init__(
+        self,
+        publisher: Publisher,
+        depth: int,
+        notify: Callable[[str, float, bool], None],
+        counters: NDArray[np.int64] | None = None,
+    ) -> None:
         self._publisher, self._depth, self._notify = publisher, depth, notify
-        self._ask_from = max(depth // 2, 1) if depth else sys.maxsize
-        self._unacknowledged = 0
+        self._counters = np.zeros(2, np.int64) if counters is None else counters
+        self._counters[:] = 0, max(depth // 2, 1) if depth else sys.maxsize
         self._is_hanging = False
         self.waits = 0
 
@@ -74,22 +93,28 @@ class ReliableHistory:
 
         A subscriber that acknowledges nothing for 5 s is waited for again only after it has caught up.
         """
-        if self._unacknowledged >= self._ask_from:
+        if self._counters[0] >= self._counters[1]:
             self._make_room(is_cancelled)
-        self._unacknowledged += 1
+        self._counters[0] += 1
 
     def _make_room(self, is_cancelled: Callable[[], bool]) -> None:
         if self._is_acknowledged(AT_ONCE):
-            self._unacknowledged, self._is_hanging = 0, False
-        elif self._unacknowledged >= self._depth and not self._is_hanging:
+            self._forget()
+        elif self._counters[0] >= self._depth and not self._is_hanging:
             self._wait(is_cancelled)
+        elif self._counters[0] < self._depth:
+            self._counters[1] = min(self._counters[0] + max(self._depth // ASKS, 1), self._depth)
 
     def _is_acknowledged(self, timeout: Duration) -> bool:
         try:
             return bool(self._publisher.wait_for_all_acked(timeout))
         except RuntimeError:  # a middleware without acknowledgements is not asked again
-            self._ask_from = sys.maxsize
+            self._depth = 0
             return True
+
+    def _forget(self) -> None:
+        self._counters[:] = 0, max(self._depth // 2, 1) if self._depth else sys.maxsize
+        self._is_hanging = False
 
     def _wait(self, is_cancelled: Callable[[], bool]) -> None:
         begin = time.monotonic()
@@ -98,7 +123,7 @@ class ReliableHistory:
             if is_cancelled() or time.monotonic() - begin >= PATIENCE_S:
                 break
         if is_taken:
-            self._unacknowledged = 0
+            self._forget()
         self._is_hanging = not is_taken
         waited_s = time.monotonic() - begin
         if waited_s >= NOTICED_S and not is_cancelled():
@@ -163,7 +188,74 @@ def sender_of_large(publisher: Publisher) -> SendLarge:
     return send
 
 
-class RosPublisherSink:
+class ScheduleThread:
+    """Publishes schedules in C, at their times and without Python's lock.
+
+    Args:
+        publishers: The publishers, by feed.
+        counters: (2, feeds) Those of their histories.
+    """
+
+    def __init__(self, publishers: Sequence[Publisher], counters: NDArray[np.int64]) -> None:
+        function = ctypes.CDLL(LIBRARY)[FUNCTION]
+        self._function = ctypes.cast(function, ctypes.c_void_p).value or 0
+        self._publishers, self._counters = publishers, counters
+        self._state = np.zeros(2, np.int64)  # whether it is interrupted, and how many messages have left
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._pointers = np.zeros(0, np.uint64)
+
+    @classmethod
+    def open(cls, publishers: Sequence[Publisher], counters: NDArray[np.int64]) -> "ScheduleThread | None":
+        """Make one; None where the extension was not built, or rcl is another than expected."""
+        if _timed_publish is None:
+            return None
+        try:
+            return cls(publishers, counters)
+        except (OSError, AttributeError):
+            return None
+
+    @property
+    def progress(self) -> int:
+        """How many messages of the schedule have left."""
+        return int(self._state[1])
+
+    def prepare(self) -> None:
+        """Forget interruptions of before."""
+        self._state[:] = 0
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+
+    def interrupt(self) -> None:
+        """Let publishing end now."""
+        self._state[0] = 1
+        os.eventfd_write(self._wake, 1)
+
+    def publish(self, schedule: Schedule, start: int) -> tuple[int, int, int, int]:
+        """Publish from `start` on; the index of the first message that was not, why, the last lag and the largest.
+
+        The publishers' handles are to be held from the first call to the last.
+        """
+        if not len(self._pointers):
+            self._pointers = np.array([publisher.handle.pointer for publisher in self._publishers], np.uint64)
+        unacknowledged, limit = self._counters
+        return _timed_publish.publish(
+            self._function,
+            self._pointers,
+            unacknowledged,
+            limit,
+            schedule.feeds,
+            schedule.data,
+            schedule.due_ns,
+            self._state,
+            self._wake,
+            start,
+        )
+
+    def close(self) -> None:
+        os.close(self._wake)
+
+
+class RosPublisherSink(Sink):
     """One publisher for each feed, one for jumps of the play head, and /clock if it is wanted."""
 
     def __init__(
@@ -174,6 +266,7 @@ class RosPublisherSink:
         *,
         with_clock: bool,
         rate: float = 1.0,
+        is_scheduled: bool = True,
     ) -> None:
         unknown = set(overrides) - {feed.topic for feed in feeds}
         if unknown:
@@ -186,10 +279,44 @@ class RosPublisherSink:
         self._volatile = [publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.static]
         self._clock = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1)) if with_clock else None
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
+        counters = np.zeros((2, len(feeds)), np.int64)
         self._histories = [
-            ReliableHistory(publisher, _kept(publisher), self._log_wait) for publisher in self._publishers
+            ReliableHistory(publisher, _kept(publisher), self._log_wait, counters[:, feed])
+            for feed, publisher in enumerate(self._publishers)
         ]
+        self._thread = ScheduleThread.open(self._publishers, counters) if is_scheduled else None
+        self.lead_ns = LEAD_NS if self._thread else 0
         self._has_logged_wait = self._is_cancelled = False
+
+    def close(self) -> None:
+        """Release what is not the node's."""
+        if self._thread is not None:
+            self._thread.close()
+
+    @property
+    def progress(self) -> int:  # type: ignore[override]
+        return self._thread.progress if self._thread else 0
+
+    def prepare(self) -> None:
+        if self._thread is not None:
+            self._thread.prepare()
+
+    def interrupt(self) -> None:
+        if self._thread is not None:
+            self._thread.interrupt()
+
+    def publish_schedule(self, schedule: Schedule) -> Published:
+        """Publish in C, but those for which a subscriber has to acknowledge first, or that fail."""
+        assert self._thread is not None
+        index = lag_ns = largest_ns = 0
+        while index < len(schedule.data):
+            index, reason, lag_ns, largest = self._thread.publish(schedule, index)
+            largest_ns = max(largest_ns, largest)
+            if reason in (DONE, INTERRUPTED):
+                break
+            self.publish(int(schedule.feeds[index]), schedule.data[index])  # waits, or says why it fails
+            index += 1
+        return Published(index, lag_ns, largest_ns)
 
     def cancel(self) -> None:
         """Wait for no subscriber any more: playing ends."""

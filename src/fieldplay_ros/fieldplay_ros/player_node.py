@@ -459,6 +459,7 @@ def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Eve
             try:
                 return _run(player, interrupted or Event())
             finally:
+                player.topics.close()
                 with exit_deadline():
                     player.destroy_node()
 

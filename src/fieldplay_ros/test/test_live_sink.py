@@ -4,17 +4,20 @@ import signal
 import subprocess
 import sys
 import time
-from threading import Event, Thread
+from collections.abc import Iterator
+from threading import Event, Thread, Timer
 from typing import Any
 
+import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import UInt32
 
+from fieldplay.player.playback import Schedule
 from fieldplay_ros import live_sink
-from fieldplay_ros.live_sink import ReliableHistory, sender_of, sender_of_large
+from fieldplay_ros.live_sink import ReliableHistory, ScheduleThread, sender_of, sender_of_large
 from fieldplay_testing.nodes.node_stage import MEET_PATIENCE_S as PATIENCE_S
 from fieldplay_testing.nodes.node_stage import TopicRecorder
 
@@ -153,3 +156,91 @@ def test_middleware_without_acknowledgements_is_asked_once() -> None:
     for _ in range(100):
         history.reserve(lambda: False)
     assert (history.waits, publisher.asked) == (0, 1)
+
+
+MS = 1_000_000
+TOPICS = ("/first", "/second")
+
+
+class ScheduleStage:
+    """Two publishers of numbers, their listener, and what publishes schedules."""
+
+    def __init__(self) -> None:
+        self.recorder = TopicRecorder()
+        for topic in TOPICS:
+            self.recorder.subscribe(topic, "std_msgs/msg/UInt32")
+        self.publishers = [self.recorder.node.create_publisher(UInt32, topic, 100) for topic in TOPICS]
+        self.recorder.wait_for_graph(lambda: all(each.get_subscription_count() for each in self.publishers))
+        self.counters = np.array([[0, 0], [sys.maxsize, sys.maxsize]], np.int64)
+        thread = ScheduleThread.open(self.publishers, self.counters)
+        assert thread is not None, "the extension is not built"
+        self.thread = thread
+
+    def schedule(self, due_ms: list[int], *, from_ns: int) -> Schedule:
+        """Numbers from 0 on, in turns on both topics; every third as a view."""
+        data = [serialize_message(UInt32(data=number)) for number in range(len(due_ms))]
+        views = [memoryview(b"...." + each)[4:] if number % 3 == 2 else each for number, each in enumerate(data)]
+        feeds = np.arange(len(due_ms), dtype=np.int32) % 2
+        return Schedule(feeds, views, from_ns + np.array(due_ms, np.int64) * MS)
+
+    def received(self, count: int) -> list[list[int]]:
+        """The numbers of each topic, once so many are there."""
+        self.recorder.wait(lambda: sum(map(len, self.recorder.received.values())) >= count, lambda: count)
+        return [[message.data for message in self.recorder.received[topic]] for topic in TOPICS]
+
+
+@pytest.fixture
+def stage() -> Iterator[ScheduleStage]:
+    made = ScheduleStage()
+    yield made
+    made.thread.close()
+    made.recorder.close()
+
+
+def test_schedule_is_published_at_its_times_as_rclpy_publishes_it(stage: ScheduleStage) -> None:
+    begin_ns = time.monotonic_ns()
+    schedule = stage.schedule([0, 0, 40, 40, 80], from_ns=begin_ns)
+    stage.thread.prepare()
+    index, reason, lag_ns, largest_lag_ns = stage.thread.publish(schedule, 0)
+    assert (index, reason, stage.thread.progress) == (5, live_sink.DONE, 5)
+    assert time.monotonic_ns() - begin_ns >= 80 * MS - 50_000  # it waits for the last, which leaves 50 us early at most
+    assert 0 <= lag_ns <= largest_lag_ns
+    assert stage.counters[0].tolist() == [3, 2]
+    assert stage.received(5) == [[0, 2, 4], [1, 3]]
+    for feed, data in zip(schedule.feeds.tolist(), schedule.data, strict=True):
+        stage.publishers[feed].publish(bytes(data))
+    assert stage.received(10) == [[0, 2, 4] * 2, [1, 3] * 2]
+
+
+def test_interrupted_schedule_ends_at_once_and_goes_on_from_there(stage: ScheduleStage) -> None:
+    schedule = stage.schedule([0, 0, 0, 10_000_000], from_ns=time.monotonic_ns())
+    stage.thread.prepare()
+    Timer(0.05, stage.thread.interrupt).start()
+    assert stage.thread.publish(schedule, 0)[:2] == (3, live_sink.INTERRUPTED)  # else it takes hours
+    assert stage.thread.publish(schedule, 3)[:2] == (3, live_sink.INTERRUPTED)  # also when it came before
+    stage.thread.prepare()
+    late = stage.schedule([0, 0, 0, 0], from_ns=time.monotonic_ns() - 500 * MS)
+    index, reason, lag_ns, _ = stage.thread.publish(late, 3)
+    assert (index, reason) == (4, live_sink.DONE)
+    assert lag_ns >= 500 * MS
+    assert stage.received(4) == [[0, 2], [1, 3]]
+
+
+def test_schedule_ends_before_a_history_is_overwritten(stage: ScheduleStage) -> None:
+    stage.counters[1] = 2, 10
+    schedule = stage.schedule([0] * 8, from_ns=time.monotonic_ns())
+    stage.thread.prepare()
+    index, reason, *_ = stage.thread.publish(schedule, 0)
+    assert index == 4  # the third message of the first topic
+    assert reason not in (live_sink.DONE, live_sink.INTERRUPTED)
+    assert stage.received(4) == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"feeds": np.array([0, 2], np.int32)}, {"feeds": np.array([0, -1], np.int32)}, {"due_ns": np.zeros(1, np.int64)}],
+    ids=["no such feed", "negative feed", "too few times"],
+)
+def test_schedule_of_wrong_arrays_is_refused(stage: ScheduleStage, change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected arrays"):
+        stage.thread.publish(stage.schedule([0, 0], from_ns=0)._replace(**change), 0)

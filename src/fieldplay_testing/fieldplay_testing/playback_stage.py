@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
-from threading import Condition
-from typing import Any
+from threading import Condition, Event, Thread
+from typing import Any, ClassVar
 
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.playback import Playback
+from fieldplay.player.playback import TOGETHER_NS, Playback, Published, Schedule, Sink
 from fieldplay.player.player_state import PlayPlan
 from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState
 
 MS = 1_000_000
 S = 1000 * MS
 DAY = 1_700_000_000 * S
+POLL_S = 0.001
 ARCHIVE = 1_656_931_512 * S
 
 
@@ -24,6 +25,7 @@ class FakeTime:
     script: list[tuple[int, Callable[[], Any]]] = field(default_factory=list)
     ns: int = 0
     answers: list[Any] = field(default_factory=list)
+    acting: Thread | None = None  # in which an act of the script takes place that came amid a schedule
 
     def now(self) -> int:
         return self.ns
@@ -32,6 +34,9 @@ class FakeTime:
         return DAY + self.ns
 
     def wait(self, changed: Condition, until_ns: int | None) -> None:
+        if self.acting is not None and self.acting.is_alive():
+            changed.wait(POLL_S)
+            return
         if self.script and (until_ns is None or self.script[0][0] <= until_ns):
             at_ns, act = self.script.pop(0)
             self.ns = max(self.ns, at_ns)
@@ -63,7 +68,7 @@ class ListReader:
 
 
 @dataclass
-class ListSink:
+class ListSink(Sink):
     """What left, and when; sending some of it may take long."""
 
     time: FakeTime
@@ -81,16 +86,53 @@ class ListSink:
     def jump(self, stamp_ns: int) -> None:
         self.order.append(("jump", (stamp_ns - ARCHIVE) // MS))
 
-    def cancel(self) -> None:
-        """Nothing is waited for."""
-
     def clock(self, stamp_ns: int) -> None:
         self.clocks.append((self.time.ns, stamp_ns - ARCHIVE))
         self.order.append(stamp_ns - ARCHIVE)
 
 
+@dataclass
+class ScheduleSink(ListSink):
+    """A sink that publishes at the given times by itself; the script's acts come in threads, as services do."""
+
+    lead_ns = 150 * MS
+    progress = 0
+    interrupted: Event = field(default_factory=Event)
+
+    def prepare(self) -> None:
+        self.interrupted.clear()
+        self.progress = 0
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+    def publish_schedule(self, schedule: Schedule) -> Published:
+        lag_ns = largest_ns = 0
+        for feed, data, due_ns in zip(schedule.feeds.tolist(), schedule.data, schedule.due_ns.tolist(), strict=True):
+            while not self.interrupted.is_set() and self.time.script and self.time.script[0][0] < due_ns:
+                self._act(*self.time.script.pop(0))
+            if self.interrupted.is_set():
+                break
+            if due_ns - self.time.ns > TOGETHER_NS:
+                self.time.ns = due_ns
+            lag_ns = max(self.time.ns - due_ns, 0)
+            largest_ns = max(largest_ns, lag_ns)
+            self.publish(feed, data)
+            self.progress += 1
+        return Published(self.progress, lag_ns, largest_ns)
+
+    def _act(self, at_ns: int, act: Callable[[], Any]) -> None:
+        self.time.ns = max(self.time.ns, at_ns)
+        self.time.acting = thread = Thread(target=lambda: self.time.answers.append(act()))
+        thread.start()
+        while thread.is_alive() and not self.interrupted.is_set():
+            thread.join(POLL_S)
+
+
 class Stage:
     """A playback of messages at 0, 100, 200, 300, 400 ms called b"0" to b"4", and a static b"static" before them."""
+
+    sink_type: ClassVar[type[ListSink]] = ListSink
 
     def __init__(
         self,
@@ -101,7 +143,7 @@ class Stage:
         **options: Any,
     ) -> None:
         self.time = FakeTime()
-        self.sink = ListSink(self.time)
+        self.sink = self.sink_type(self.time)
         self.reports: list[str] = []
         self.messages = messages or [QueuedMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
         program = PlayPlan(

@@ -441,6 +441,12 @@ class Ros2Bag(Bag):
         for data in self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets):
             yield decompress_message(data, limit) if self._is_packed(data) else data
 
+    def view(self, name: str, block: int, offset: int) -> bytes | memoryview:
+        if self.indexed[name].convert is not None:
+            return super().view(name, block, offset)
+        (data,) = self._opened[block >> FILE_BITS].views(block & (1 << FILE_BITS) - 1, [offset])
+        return decompress_message(data, self._reading.unpack_limit) if self._is_packed(data) else data
+
     def report_damaged(self, block: int, message: str) -> None:
         self._report_once("damaged_bag", self.files[block >> FILE_BITS].name, message)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from fieldplay.messages.records import Images, Pixels, Record
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import LazyBlock
 
+Contents = TypeVar("Contents", bytes, bytes | memoryview)
 NUMBER_ROWS, PICTURE_ROWS = 2048, 64  # messages of a span
 STAMP = ("header.stamp.sec", "header.stamp.nanosec")
 IMAGE_FIELDS = ("height", "width", "step", "is_bigendian")
@@ -195,10 +197,14 @@ class TopicImages:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Serialized(Record):
-    """Messages of a bag in CDR. `load` reads one, or raises ArchiveError when that is told; the heavy ones late."""
+    """Messages of a bag in CDR. `load` reads one, or raises ArchiveError when that is told; the heavy ones late.
+
+    `view` does the same, perhaps without a copy: it keeps the chunk in memory that the message lies in.
+    """
 
     msgtype: str
     load: Callable[[int], bytes]
+    view: Callable[[int], bytes | memoryview] | None = None
     heavy: bool = False
 
     @property
@@ -222,10 +228,11 @@ class Serialized(Record):
 
 def raw_messages(record: Serialized) -> LazyBlock:
     """LazyBlock of a bag's messages, byte for byte."""
+    view = record.view or record.load
 
-    def read(row: int) -> tuple[bytes] | None:
+    def read(row: int) -> tuple[bytes | memoryview] | None:
         try:
-            return (record.load(row),)
+            return (view(row),)
         except ArchiveError:
             return None
 
@@ -253,8 +260,11 @@ class BagStream:
         stamp_ns = self._topic.stamps(index)
         if self._from_ns is not None:
             stamp_ns = np.maximum(stamp_ns, self._from_ns)
-        load = self._reader(index) if self._heavy else self._read(index)
-        return Serialized(stamp_ns=stamp_ns, msgtype=self.msgtype, load=load, heavy=self._heavy)
+        if self._heavy:
+            load, view = self._reader(index, self._topic.message), self._reader(index, self._topic.view)
+            return Serialized(stamp_ns=stamp_ns, msgtype=self.msgtype, load=load, view=view, heavy=True)
+        load = self._read(index)
+        return Serialized(stamp_ns=stamp_ns, msgtype=self.msgtype, load=load)
 
     def _read(self, index: int) -> Callable[[int], bytes]:
         """Read some at a time: a span of a rare topic may cover the complete bag, while only a moment is requested."""
@@ -272,12 +282,12 @@ class BagStream:
 
         return load
 
-    def _reader(self, index: int) -> Callable[[int], bytes]:
+    def _reader(self, index: int, read: Callable[[int, int], Contents]) -> Callable[[int], Contents]:
         """Read messages one by one, on request."""
 
-        def load(row: int) -> bytes:
+        def load(row: int) -> Contents:
             try:
-                return self._topic.message(index, row)
+                return read(index, row)
             except DamagedMessageError as error:
                 self._bag.report_damaged_message(self._name, int(self._topic.stamps(index)[row]), error)
                 raise

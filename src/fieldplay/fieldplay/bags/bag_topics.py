@@ -173,6 +173,11 @@ class Bag(ABC):
         messages = self.read(block, offsets)
         return messages if convert is None else map(convert, messages)
 
+    def view(self, name: str, block: int, offset: int) -> bytes | memoryview:
+        """One message of a topic; where it can be had so, as a view of the chunk that it lies in."""
+        (message,) = self.read_topic(name, block, [offset])
+        return message
+
     def report_damaged_message(self, name: str, stamp_ns: int, error: ArchiveError) -> None:
         """Report a message that cannot be read, once."""
         seconds, rest = divmod(stamp_ns, NS_PER_S)
@@ -279,6 +284,11 @@ class BagTopic:
         block, offsets = int(self._offsets.block[at]), [int(self._offsets.offset[at])]
         (message,) = self._bag.read_topic(self.name, block, offsets)
         return message
+
+    def view(self, index: int, row: int) -> bytes | memoryview:
+        """The same, perhaps as a view of the chunk that it lies in."""
+        at = index * self._rows + row
+        return self._bag.view(self.name, int(self._offsets.block[at]), int(self._offsets.offset[at]))
 
     def block(self, index: int, row: int) -> int:
         """In which block of the bag a message lies."""

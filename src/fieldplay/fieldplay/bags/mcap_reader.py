@@ -39,6 +39,7 @@ from fieldplay.bags.mcap_records import (
     texts_at,
 )
 from fieldplay.bags.storage import (
+    CACHE_BYTES,
     BagMessage,
     MessageOffsets,
     StoredTopic,
@@ -51,6 +52,7 @@ from fieldplay.messages.message_batches import Topic, full_type
 LARGEST_TIME_NS = (1 << 63) - 1
 BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
 USUAL = 1024  # bytes of a record, more than most small ones have
+KEPT_BYTES = CACHE_BYTES // 4  # of a chunk: larger ones are read message by message where they are not compressed
 OUTSIDE = 0  # the block of messages that lie in no chunk: the file itself
 
 
@@ -164,10 +166,14 @@ class McapReader:
         return {number: index.offsets(number) for number in index.parts if number in self.topics}
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        return map(bytes, self.views(block, offsets))
+
+    def views(self, block: int, offsets: Sequence[int]) -> Iterator[bytes | memoryview]:
         plain = self._plain_of(block)
         data = memoryview(b"" if plain is not None else self._blocks[block])
         for offset in offsets:
             try:
+                message: bytes | memoryview | None
                 message = self._read_at(offset, plain) if plain is not None else _message_at(offset, data)
             except struct.error:
                 message = None
@@ -176,10 +182,13 @@ class McapReader:
             yield message
 
     def _plain_of(self, block: int) -> _Plain | None:
-        """The location of the records of a block that is not compressed, which is checked completely at first use."""
+        """The location of the records of a large block that is not compressed, which is checked at first use."""
         if block not in self._plain:
             try:
                 _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, block))
+                if length <= KEPT_BYTES:  # as one that is compressed: kept while its messages are read
+                    self._plain[block] = None
+                    return None
                 content = memoryview(os.pread(self._file.fileno(), min(length, self._size), block + HEAD.size))
                 compression, offset = text_at(content, CHUNK_HEAD.size)
                 if compression or len(content) < length:
@@ -370,10 +379,10 @@ class McapReader:
             raise ArchiveError(f"the chunk at byte {offset} cannot be unpacked: {error}") from None
 
 
-def _message_at(offset: int, data: memoryview) -> bytes | None:
-    """The message at a place of a chunk, if one is there and whole."""
+def _message_at(offset: int, data: memoryview) -> memoryview | None:
+    """The message at an offset of a chunk, if one is there and complete."""
     op, length = HEAD.unpack_from(data, offset)
     content = data[offset + HEAD.size : offset + HEAD.size + length]
     if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
         return None
-    return bytes(content[MESSAGE_HEAD.size :])
+    return content[MESSAGE_HEAD.size :]

@@ -189,6 +189,10 @@ class JoinedBag(Bag):
         number, own = self._blocks[block]
         return self._bags[number].read_topic(name, own, offsets)
 
+    def view(self, name: str, block: int, offset: int) -> bytes | memoryview:
+        number, own = self._blocks[block]
+        return self._bags[number].view(name, own, offset)
+
     def report_damaged(self, block: int, message: str) -> None:
         number, own = self._blocks[block]
         self._bags[number].report_damaged(own, message)

@@ -223,6 +223,8 @@ class SqliteReader:
                 raise ArchiveError(f"expected a message in row {offset}, got none")
             yield data
 
+    views = read
+
     def _read_topics(self) -> None:
         """Take in the topics, and the definitions of their types where the database has them."""
         definitions: dict[str, tuple[str, str]] = {}

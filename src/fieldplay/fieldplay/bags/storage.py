@@ -16,7 +16,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.streams.message_block import MergedBlock
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
-CACHE_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
+CACHE_BYTES = 24 << 20  # of unpacked chunks: those of all topics that are read side by side
 
 
 # What a bag says about its topics: types, how they were offered, and how many messages there are.
@@ -190,6 +190,9 @@ class StorageReader(Protocol):
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         """Messages of a block, in the order of their offsets; ArchiveError at the first that is damaged."""
 
+    def views(self, block: int, offsets: Sequence[int]) -> Iterator[bytes | memoryview]:
+        """The same without a copy, where they lie in a chunk, which they keep in memory."""
+
     def close(self) -> None: ...
 
 
@@ -209,6 +212,8 @@ class NoStorage:
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         yield from ()
+
+    views = read
 
     def close(self) -> None:
         pass

@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from threading import Condition
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.options import PlayOptions, is_rate
 from fieldplay.player.player_state import LagWatch, PlayPlan, Status
@@ -14,21 +17,63 @@ from fieldplay.player.player_time import (
     Time,
 )
 from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState, Run
+from fieldplay.streams.message_block import LARGE_BYTES
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 50_000  # what is due within this time leaves at once
 MAX_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
+MAX_SCHEDULED = 1024  # so many messages at most are handed to a sink that publishes them at their times
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
 
 
 # What the playing thread does next, whence it has it and where it goes.
 
 
-class Sink(Protocol):
-    """Where the messages go. It must not call the playback."""
+class Schedule(NamedTuple):
+    """Messages (n,) for a sink that publishes each at its time by itself.
+
+    Args:
+        feeds: the feed of each (n,).
+        data: its bytes.
+        due_ns: when it is due (n,), on the monotonic clock; not descending.
+    """
+
+    feeds: NDArray[np.int32]
+    data: Sequence[Data]
+    due_ns: NDArray[np.int64]
+
+
+class Published(NamedTuple):
+    """How many messages of a schedule have left, and how late the last one and the latest one, in ns."""
+
+    number: int
+    lag_ns: int
+    largest_lag_ns: int
+
+
+class Sink:
+    """Where the messages go. It must not call the playback.
+
+    A sink with a `lead_ns` above 0 gets messages so long before they are due, as a schedule; others get each when it
+    is due.
+    """
+
+    lead_ns = 0
+    progress = 0  # how many messages of the schedule have left
 
     def publish(self, feed: int, data: Data) -> None:
         """Send a message of a feed."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """A schedule comes next: forget interruptions of before, and its progress."""
+
+    def publish_schedule(self, schedule: Schedule) -> Published:
+        """Send each message at its time, until interrupted."""
+        raise NotImplementedError
+
+    def interrupt(self) -> None:
+        """Let a schedule that is being published end now; called by another thread."""
 
     def clock(self, stamp_ns: int) -> None:
         """Send the time of the play head."""
@@ -72,7 +117,16 @@ class Jump(NamedTuple):
     static_messages: Run
 
 
-Action = Publish | Tick | Jump
+class PublishSchedule(NamedTuple):
+    """Messages to hand over ahead of their times, the shifts of their stamps, and the outgoing stamp before them."""
+
+    messages: Sequence[QueuedMessage]
+    deltas_ns: Sequence[int]
+    due_ns: NDArray[np.int64]
+    previous_ns: int
+
+
+Action = Publish | PublishSchedule | Tick | Jump
 
 
 class Playback:
@@ -106,6 +160,8 @@ class Playback:
         self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
         self._requests = 0  # how often something was requested that changes what is due, and when
         self._bound_ns = plan.first_ns  # the play head does not pass a message that has not left
+        self._scheduled: Sequence[QueuedMessage] = ()  # what the sink publishes by itself just now
+        self._settling = 0  # how many threads wait until nothing is being sent
         self._published = [0] * len(plan.restamps)
         self._skipped = [0] * len(plan.restamps)
         self._reader: Reader | None = None
@@ -145,7 +201,7 @@ class Playback:
         """What is due now; else wait once."""
         if self._jump is not None and not self._busy:
             return self._take_jump()
-        stands = self._paused or self._held or self._busy  # busy: another thread sends a step
+        stands = self._paused or self._held or self._busy or self._settling  # busy: another thread sends a step
         ahead = ReadState.WAITING if stands else self._next_ready()
         if ahead is ReadState.WAITING:
             self._time.wait(self._changed, None)
@@ -164,9 +220,11 @@ class Playback:
             self._next_tick_ns = (now if late else self._next_tick_ns) + self._tick_ns
             return self._tick()
         due_ns = self._clock.deadline_ns(self._bound_ns)
+        if self._sink.lead_ns and isinstance(ahead, QueuedMessage):
+            return self._schedule_or_wait(ahead, now, due_ns)
         if due_ns - now <= TOGETHER_NS:
             return (
-                self._take_due(self._due_messages(ahead, now), now)
+                self._take_due(_up_to_large(self._due_messages(ahead, now)), now)
                 if isinstance(ahead, QueuedMessage)
                 else self._finish_round()
             )
@@ -177,12 +235,32 @@ class Playback:
 
     def _wait_for_due(self, ahead: QueuedMessage, due_ns: int) -> Publish | None:
         """What is due at a time, put together before it comes; None where something else was requested meanwhile."""
-        requested, messages = self._requests, self._due_messages(ahead, due_ns)
+        requested, messages = self._requests, _up_to_large(self._due_messages(ahead, due_ns))
         self._time.wait(self._changed, due_ns)
         now = self._time.now()
         if self._requests != requested or now < due_ns:  # woken for something else: less is due now
             return None
         return self._take_due(messages, now)
+
+    def _schedule_or_wait(self, ahead: QueuedMessage, now: int, due_ns: int) -> PublishSchedule | None:
+        """What is due within the sink's lead; else wait until something is, or for the next message of /clock."""
+        until_ns = now + self._sink.lead_ns
+        if self._tick_ns:
+            until_ns = min(until_ns, self._next_tick_ns - 1)
+        if due_ns > until_ns:
+            is_tick_first = self._tick_ns and self._next_tick_ns <= due_ns
+            wake_ns = self._next_tick_ns if is_tick_first else due_ns - self._sink.lead_ns // 2
+            self._time.wait(self._changed, wake_ns)
+            return None
+        messages = self._due_messages(ahead, until_ns, MAX_SCHEDULED)
+        stamp_ns = np.fromiter((message.stamp_ns for message in messages), np.int64, len(messages))
+        all_due_ns = self._clock.deadlines_ns(stamp_ns)
+        count = _length_up_to_pause(all_due_ns, until_ns)
+        self._scheduled = messages = messages[:count]
+        self._sink.prepare()
+        previous_ns = self._stamps.last_outgoing_ns
+        deltas_ns = self._stamps.deltas_ns(messages, self._clock.deadline_ns)
+        return PublishSchedule(messages, deltas_ns, all_due_ns[:count], previous_ns)
 
     def _is_latched(self, ahead: QueuedMessage | ReadState) -> bool:
         """Whether a message is of what stands already where the play head is about to go on."""
@@ -197,20 +275,24 @@ class Playback:
         self._reader.take(1)
         return Publish(messages, self._stamps.deltas_ns(messages, lambda _: now))
 
-    def _due_messages(self, ahead: QueuedMessage, time_ns: int) -> Sequence[QueuedMessage]:
+    def _due_messages(self, ahead: QueuedMessage, time_ns: int, most: int = MAX_TOGETHER) -> Sequence[QueuedMessage]:
         """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
         assert self._reader is not None
         until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
         if self._longest_ns:
             until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
-        return self._reader.ready(until_ns, MAX_TOGETHER)
+        return self._reader.ready(until_ns, most)
 
     def _take_due(self, messages: Sequence[QueuedMessage], now: int) -> Publish:
         assert self._reader is not None
         self._reader.take(len(messages))
         self._bound_ns = messages[-1].stamp_ns
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
-        return Publish(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
+        return Publish(
+            messages,
+            self._stamps.deltas_ns(messages, lambda stamp_ns: min(self._clock.deadline_ns(stamp_ns), now)),
+            *lags,
+        )
 
     def _next_ready(self) -> QueuedMessage | ReadState:
         """The next message that is one; those without data are counted."""
@@ -268,6 +350,8 @@ class Playback:
                     self._sink.clock(action.stamp_ns)
                 elif isinstance(action, Jump):
                     self._publish_jump(action)
+                elif isinstance(action, PublishSchedule):
+                    self._send_schedule(action)
                 else:
                     self._send(action)
         finally:
@@ -284,14 +368,40 @@ class Playback:
                 self._send(Publish([message], [0]))
 
     def _send(self, out: Publish) -> None:
-        publish, restamps, published = self._sink.publish, self._plan.restamps, self._published
+        publish, published = self._sink.publish, self._published
         self._lag_ns = out.last_lag_ns
-        for (feed, _, data), delta_ns in zip(out.messages, out.deltas_ns, strict=True):
-            if data is not None:
-                restamp = restamps[feed] if delta_ns else None
-                publish(feed, restamp(data, delta_ns) if restamp else data)
-                published[feed] += 1
-        line = self._watch.update(out.first_lag_ns, self._time.now())
+        for message, delta_ns in zip(out.messages, out.deltas_ns, strict=True):
+            if message.data is not None:
+                publish(message.feed, self._restamped(message, delta_ns))
+                published[message.feed] += 1
+        self._report_lag(out.first_lag_ns)
+
+    def _send_schedule(self, out: PublishSchedule) -> None:
+        """Have the sink publish; what it has not when it is interrupted stays with the reader."""
+        data = [self._restamped(*each) for each in zip(out.messages, out.deltas_ns, strict=True)]
+        feeds = np.fromiter((message.feed for message in out.messages), np.int32, len(data))
+        count, lag_ns, largest_lag_ns = self._sink.publish_schedule(Schedule(feeds, data, out.due_ns))
+        for feed, number in enumerate(np.bincount(feeds[:count]).tolist()):
+            self._published[feed] += number
+        with self._changed:
+            assert self._reader is not None
+            self._reader.take(count)
+            self._bound_ns = out.messages[min(count, len(out.messages) - 1)].stamp_ns
+            self._scheduled = ()
+            if count < len(data):
+                last = out.messages[count - 1].stamp_ns + out.deltas_ns[count - 1] if count else out.previous_ns
+                self._stamps.rewind(last)
+        if count:
+            self._lag_ns = lag_ns
+            self._report_lag(largest_lag_ns)
+
+    def _restamped(self, message: QueuedMessage, delta_ns: int) -> Data:
+        assert message.data is not None
+        restamp = self._plan.restamps[message.feed] if delta_ns else None
+        return restamp(message.data, delta_ns) if restamp else message.data
+
+    def _report_lag(self, lag_ns: int) -> None:
+        line = self._watch.update(lag_ns, self._time.now())
         if line:
             self._report(line)
 
@@ -343,6 +453,7 @@ class Playback:
         if not is_rate(rate):
             return False
         with self._changed:
+            self._settle()
             self._clock.set_rate(rate, self._position_ns)
             if self._reader is not None:
                 self._reader.pace(rate)
@@ -377,6 +488,7 @@ class Playback:
         with self._changed:
             self._stopped = True
             self._sink.cancel()
+            self._sink.interrupt()
             self._notify()
 
     def _step(self, *, goes_round: bool) -> bool:
@@ -418,13 +530,20 @@ class Playback:
         self._changed.notify_all()
 
     def _settle(self) -> None:
-        """Wait until what is being sent has left."""
+        """Wait until what is being sent has left; of a schedule, until it has been interrupted."""
+        self._settling += 1
+        self._sink.interrupt()
         while self._busy:
             self._changed.wait()
+        self._settling -= 1
+        self._notify()
 
     @property
     def _position_ns(self) -> int:
-        return min(self._clock.position_ns, self._bound_ns)
+        bound_ns = self._bound_ns
+        if self._scheduled:
+            bound_ns = self._scheduled[min(self._sink.progress, len(self._scheduled) - 1)].stamp_ns
+        return min(self._clock.position_ns, bound_ns)
 
     def _state(self) -> str:
         if self._stopped or self._ended:
@@ -432,3 +551,20 @@ class Playback:
         if self._held:
             return WAITING
         return "paused" if self._paused else "playing"
+
+
+def _up_to_large(messages: Sequence[QueuedMessage]) -> Sequence[QueuedMessage]:
+    """The messages up to the first large one: a pause waits for it."""
+    sizes = (len(message.data or b"") for message in messages)
+    large = next((index for index, size in enumerate(sizes) if size >= LARGE_BYTES), len(messages))
+    return messages[: large + 1]
+
+
+def _length_up_to_pause(due_ns: NDArray[np.int64], until_ns: int) -> int:
+    """How many of the messages (n,) go together: up to the longest pause in the later half of their times.
+
+    The next ones are prepared within it.
+    """
+    pauses_ns = np.diff(due_ns, append=max(until_ns, int(due_ns[-1])))
+    half = int(np.searchsorted(due_ns, (due_ns[0] + due_ns[-1]) // 2))
+    return half + int(np.argmax(pauses_ns[half:])) + 1

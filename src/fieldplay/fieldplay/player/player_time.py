@@ -9,6 +9,9 @@ from contextlib import suppress
 from threading import Condition, get_native_id
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.options import Stamps
 from fieldplay.player.read_ahead import QueuedMessage
@@ -100,6 +103,10 @@ class PlayerClock:
         """When, on the monotonic clock, a time of the archive comes or came; of use only while the clock runs."""
         return self._anchor_ns + round((stamp_ns - self._position_ns) / self._rate)
 
+    def deadlines_ns(self, stamp_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The deadlines (n,) of times (n,) of the archive."""
+        return self._anchor_ns + np.rint((stamp_ns - self._position_ns) / self._rate).astype(np.int64)
+
     def position_at(self, time_ns: int) -> int:
         """The archive's time at a monotonic time, while the clock runs; no later than a deadline of that time."""
         return self._position_ns + int((time_ns - self._anchor_ns) * self._rate)
@@ -128,7 +135,7 @@ class OutgoingStamps:
         self._is_now = stamps == "now"
         self._time = system
         self._stamp_ns: int | None = None
-        self._last_outgoing_ns = 0
+        self.last_outgoing_ns = 0
         self.shift_ns = 0
 
     def deltas_ns(self, messages: Sequence[QueuedMessage], deadline_ns: Callable[[int], int]) -> list[int]:
@@ -140,9 +147,13 @@ class OutgoingStamps:
     def _outgoing_ns(self, stamp_ns: int, deadline_ns: Callable[[int], int]) -> int:
         if stamp_ns != self._stamp_ns:
             now = self._time.now()
-            due_by_day_ns = self._time.wall() - now + min(deadline_ns(stamp_ns), now)
-            self._stamp_ns, self._last_outgoing_ns = stamp_ns, max(self._last_outgoing_ns, due_by_day_ns)
-        return self._last_outgoing_ns
+            due_by_day_ns = self._time.wall() - now + deadline_ns(stamp_ns)
+            self._stamp_ns, self.last_outgoing_ns = stamp_ns, max(self.last_outgoing_ns, due_by_day_ns)
+        return self.last_outgoing_ns
+
+    def rewind(self, outgoing_ns: int) -> None:
+        """What was given stamps after this one has not left."""
+        self._stamp_ns, self.last_outgoing_ns = None, outgoing_ns
 
     def forget(self) -> None:
         """The play head has jumped: what comes at the same time of the archive is not the same moment."""

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.streams.message_block import LARGE_BYTES
 from fieldplay.streams.topic_batches import MergedSlice, SpanSlice, encode_messages, message_slices
 from fieldplay.streams.topic_stream import LazyBlock, TopicStream
 
@@ -214,9 +213,9 @@ class ReadAhead:
         return self._hand[0] if self._hand else self._next()
 
     def ready(self, until_ns: int, most: int) -> Sequence[QueuedMessage]:
-        """The message that peek gave, and what lies ready up to a time, at most so many, to a large one."""
+        """The message that peek gave, and what lies ready up to a time, at most so many."""
         hand, queue = self._hand, self._queue
-        while len(hand[-1].data or b"") < LARGE_BYTES and len(hand) < most and queue:
+        while len(hand) < most and queue:
             entry = queue[0]
             if entry.stamp_ns > until_ns or entry.data is None:
                 break  # also one that is yet to be made, or cannot be

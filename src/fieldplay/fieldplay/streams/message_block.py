@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -153,12 +152,17 @@ class MessageBlock:
         Returns:
             The bytes of each message; single chunks are not copied.
         """
-        if len(self._parts) == 1 and self._parts[0][0] is None and not isinstance(self._parts[0][1], np.ndarray):
-            return [_whole(chunks, size) for chunks, size in zip(self._parts[0][1], self.size.tolist(), strict=True)]
-        ends = np.cumsum(self.size)
-        buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-        self.copy_to(buffer, ends - self.size)
-        return [bytes(buffer.data[low:high]) for low, high in pairwise([0, *ends.tolist()])]
+        messages: list[bytes | memoryview] = [b""] * len(self)
+        for positions, contents in self._parts:
+            own = range(len(self)) if positions is None else positions.tolist()
+            if isinstance(contents, np.ndarray):
+                width, data = contents.shape[1], contents.tobytes()
+                for index, start in zip(own, range(0, len(data), width), strict=True):
+                    messages[index] = data[start : start + width]
+            else:
+                for index, chunks in zip(own, contents, strict=True):
+                    messages[index] = _complete(chunks, sum(map(len, chunks)))
+        return messages
 
 
 # Where the messages of a part stand in the block, ascending, None for all of it; and their rows or chunks.
@@ -183,11 +187,14 @@ def _chunks(message: BytesLike | Chunks) -> Chunks:
     return message
 
 
-def _whole(chunks: Sequence[memoryview], size: int) -> bytes | memoryview:
+def _complete(chunks: Sequence[memoryview], size: int) -> bytes | memoryview:
+    """The bytes of a message; a large one that is in one chunk is not copied."""
     if len(chunks) == 1 and isinstance(data := chunks[0].obj, bytes) and len(data) == size:
         return data
     if size < LARGE_BYTES:
         return b"".join(chunks)
+    if len(chunks) == 1:
+        return chunks[0]
     buffer = np.empty(size, np.uint8)
     _copy_chunks([tuple(chunks)], buffer, np.zeros(1, np.int64))
     return buffer.data

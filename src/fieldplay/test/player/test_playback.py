@@ -11,6 +11,7 @@ from fieldplay.player.read_ahead import QueuedMessage, ReadState
 from fieldplay_testing.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
 
 PATIENCE_S = 30.0
+pytestmark = pytest.mark.usefixtures("both_sinks")
 
 
 def test_messages_are_published_on_time_after_latched_ones() -> None:

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from fieldplay.player.read_ahead import QueuedMessage
 from fieldplay_testing.playback_stage import ARCHIVE, MS, Stage
+
+pytestmark = pytest.mark.usefixtures("both_sinks")
 
 
 def stage_on_the_truth(**options: Any) -> Stage:

@@ -17,7 +17,7 @@ from fieldplay.bags.bag_stream import BagStream, raw_messages
 from fieldplay.bags.qos import qos_of_profiles
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.options import READ_AHEAD_MB, PlayOptions
-from fieldplay.player.playback import Playback
+from fieldplay.player.playback import Playback, Sink
 from fieldplay.player.player_state import PlayPlan, reader_of_feeds
 from fieldplay.player.player_time import wake_exactly
 from fieldplay.player.qos_overrides import Override, apply_override, overrides_from_file
@@ -123,7 +123,7 @@ def _program(feeds: Sequence[TopicStream], playing: Playing) -> PlayPlan:
     )
 
 
-class _Sink:
+class _Sink(Sink):
     """A publisher for each topic, offered as it was recorded first, and /clock if it is wanted."""
 
     def __init__(
@@ -144,12 +144,6 @@ class _Sink:
     def publish(self, feed: int, data: Data) -> None:
         """Send a message as it lies in the bag."""
         self._publishers[feed].publish(bytes(data))
-
-    def jump(self, stamp_ns: int) -> None:
-        """Whom a bag's messages go to sees a jump by their times, and by /clock."""
-
-    def cancel(self) -> None:
-        """Nothing is waited for."""
 
     def clock(self, stamp_ns: int) -> None:
         """Send the time of the play head."""

@@ -1,0 +1,18 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+def publish(
+    function: int,
+    publishers: NDArray[np.uint64],
+    unacknowledged: NDArray[np.int64],
+    limit: NDArray[np.int64],
+    feeds: NDArray[np.int32],
+    messages: Sequence[bytes | memoryview],
+    due_ns: NDArray[np.int64],
+    state: NDArray[np.int64],
+    wake: int,
+    start: int,
+    /,
+) -> tuple[int, int, int, int]: ...
