@@ -1,4 +1,4 @@
-"""Messages, help and notes use the words of the field, not private ones for them."""
+"""Messages, help, notes and documents use the words of the field, not private ones for them."""
 
 import ast
 import re
@@ -56,3 +56,21 @@ def test_messages_have_no_private_words() -> None:
     ]
     assert len(modules) > 300
     assert [line for path in modules for line in private_words(path)] == []
+
+
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def test_documents_have_no_private_words() -> None:
+    documents = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    assert len(documents) > 30
+    prose = {
+        path: CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), path.read_text("utf-8")) for path in documents
+    }
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {line}"
+        for path, text in prose.items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if PRIVATE.search(line)
+    ]
+    assert lines == []
