@@ -1,21 +1,28 @@
 """Steps that find where a model stands in a scene by points that are described alike."""
 
+from itertools import permutations, product
+
 import numpy as np
 from scipy.spatial import cKDTree
 
-from fieldplay.geometry.transforms import transform_points
+from fieldplay.geometry.transforms import transform_from_rotation, transform_points
 from fieldplay_cdff.steps.histograms import NOT_KNOWN
 from fieldplay_cdff.steps.neighbours import NEAR, Indices
 from fieldplay_cdff.steps.rigid import MIN_PAIRS, leaves_rotation_free, rigid_fit, robust_fit
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Features3D
+from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 ROWS_AT_ONCE = 1000
 TRIED_AT_ONCE = 20_000
 JUDGED_BY = 64  # points of the model, before the best transforms are judged by all
 JUDGED_WHOLLY = 24
 CERTAINTY = 1e-4  # of missing the model, with which no more is tried
-REFITS = 3
+REFITS, STAGES = 6, 4  # of fits, and of the distances within which points are fitted
+NEAR_SPACINGS, SETTLED = 1.5, 0.01  # of the scene's points: the last distance; a step that changes nothing
+LOOSE_WEIGHT = 0.1  # in a score, of being near the scene at all, so that a pose is drawn to it
+ELSEWHERE = 3.0  # spacings of the scene's points: poses that put the model so far off are others
+SMALLEST_M = 1e-9  # spacing
 MUCH_LARGER = 20.0  # than the scene no model is, of which a part is to be found there
 
 
@@ -99,34 +106,68 @@ class BestDescriptorMatch(DescribedMatch):
 
 @implements("FeaturesMatching3D")
 class Ransac3D(DescribedMatch):
-    """From a few points at a time, as far apart in both, until enough of the model lies on the scene."""
+    """From a few points at a time, as far apart in both, until enough of the model lies on the scene.
+
+    MaxCorrespondenceDistance may be so large that the model fits in many ways. So poses are scored within the spacing
+    of the scene's points, too, and one with an alternative that scores nearly as well is no success.
+    """
 
     def match(self, source: Features3D, sink: Features3D) -> Ports:
         general, scene = self.general, sink.points
         count = min(general["CorrespondenceRandomness"], len(scene))
         alike, _ = most_similar(unit(source), unit(sink), count)
         self._model, self._tree = source.points, cKDTree(scene)
-        transform, fraction = self._best(alike)
-        for _ in range(REFITS):
-            distances, near = self._nearest(transform_points(transform, self._model))
-            is_near = np.isfinite(distances)
-            if leaves_rotation_free(self._model[is_near]):
-                break
-            refitted = rigid_fit(self._model[is_near], scene[near[is_near]])
-            better = float(np.isfinite(self._nearest(transform_points(refitted, self._model))[0]).mean())
-            if better < fraction:
-                break
-            transform, fraction = refitted, better
+        spacing = np.median(self._tree.query(scene, [2])[0])
+        self._limit = general["MaxCorrespondenceDistance"]
+        self._tight = min(self._limit, max(float(spacing), SMALLEST_M))
+        candidates = np.stack([self._refine(each) for each in self._candidates(alike)])
+        best, other = self._decide(candidates)
+        fraction, score = self._fraction(best, self._limit), self._score(best)
         if fraction < general["InlierFraction"] or fraction * len(self._model) < MIN_PAIRS:
             return {"success": False}
-        return {"transform": transform, "success": True, "quality": fraction}
+        if other > general["MaximumAlternative"] * score:
+            detail = f"another orientation fits {100 * other / max(score, other):.0f} % as well"
+            self.refusal = Refusal(reason=Reason.AMBIGUOUS_MODEL, detail=detail)
+            return {"success": False}
+        return {"transform": best, "success": True, "quality": fraction}
 
-    def _best(self, alike: Indices) -> tuple[Array, float]:
-        """The transform that brings most of the model onto the scene, and which share."""
+    def _decide(self, candidates: Array) -> tuple[Array, float]:
+        """The best of candidates and of the best one turned, and the score of the best one that is elsewhere."""
+        first = candidates[np.argmax([self._score(each) for each in candidates])]
+        turned = [self._refine(each) for each in _turned(first, self._model)]
+        poses = np.stack([*candidates, *turned])
+        scores = np.array([self._score(each) for each in poses])
+        best = int(np.argmax(scores))
+        off = transform_points(poses, self._model[None]) - transform_points(poses[best], self._model)
+        is_elsewhere = np.sqrt(np.mean(np.sum(off**2, axis=-1), axis=-1)) > ELSEWHERE * self._tight
+        return poses[best], float(scores[is_elsewhere].max(initial=0.0))
+
+    def _refine(self, transform: Array) -> Array:
+        """The best pose on the way of fitting to the nearest points, within a distance that shrinks to the spacing."""
+        best, score = transform, self._score(transform)
+        near_m = min(self._limit, NEAR_SPACINGS * self._tight)
+        for limit_m in np.geomspace(self._limit, near_m, STAGES):
+            for _ in range(REFITS):
+                distances, near = self._nearest(transform_points(transform, self._model), limit_m)
+                is_near = np.isfinite(distances)
+                if leaves_rotation_free(self._model[is_near]):
+                    break
+                refitted = rigid_fit(self._model[is_near], self._tree.data[near[is_near]])
+                step = transform_points(refitted, self._model) - transform_points(transform, self._model)
+                transform = refitted
+                own = self._score(transform)
+                if own > score:
+                    best, score = transform, own
+                if np.abs(step).max() < SETTLED * self._tight:
+                    break
+        return best
+
+    def _candidates(self, alike: Indices) -> Array:
+        """The transforms (n, 4, 4) that score best."""
         general, scene = self.general, self._tree.data
         random = np.random.default_rng(self.seed)
         judges = random.permutation(len(self._model))[:JUDGED_BY]
-        best, fraction, tried, requested = np.eye(4), 0.0, 0, general["MaximumIterations"]
+        best, top, tried, requested = np.eye(4)[None], np.zeros(1), 0, general["MaximumIterations"]
         while tried < requested:
             rounds = min(TRIED_AT_ONCE, requested - tried)
             picked = random.integers(len(alike), size=(rounds, general["NumberOfSamples"]))
@@ -136,30 +177,56 @@ class Ransac3D(DescribedMatch):
             if not is_similar.any():
                 continue
             transforms = rigid_fit(self._model[picked[is_similar]], scene[there[is_similar]])
-            first = self._inlier_fractions(transforms, judges)
+            first = self._scores(transforms, judges)
             order = np.argsort(-first, kind="stable")[:JUDGED_WHOLLY]
-            fractions = self._inlier_fractions(transforms[order], np.arange(len(self._model)))
-            if fractions.max() > fraction:
-                best, fraction = transforms[order[np.argmax(fractions)]], float(fractions.max())
-            hit = (fraction / alike.shape[1]) ** general["NumberOfSamples"]
+            scores = self._scores(transforms[order], np.arange(len(self._model)))
+            best, top = np.concatenate([best, transforms[order]]), np.concatenate([top, scores])
+            order = np.argsort(-top, kind="stable")[:JUDGED_WHOLLY]
+            best, top = best[order], top[order]
+            hit = (self._fraction(best[0], self._tight) / alike.shape[1]) ** general["NumberOfSamples"]
             requested = min(requested, int(np.log(CERTAINTY) / np.log1p(-min(hit, 0.5))) if hit > 1e-12 else requested)
-        return best, fraction
+        return best
 
-    def _inlier_fractions(self, transforms: Array, indices: Indices) -> Array:
-        """Fraction of the model's points that each transform brings onto the scene."""
+    def _scores(self, transforms: Array, indices: Indices) -> Array:
+        """Score of each transform (n, 4, 4) by some of the model's points, from 0 to 1: 1 where all lie on points.
+
+        A point within the spacing of the scene's points counts by its distance, one farther off by a little up to
+        MaxCorrespondenceDistance.
+        """
         at_once = max(ROWS_AT_ONCE * 200 // len(indices), 1)
-        parts = [
-            np.isfinite(
-                self._nearest(transform_points(transforms[first : first + at_once], self._model[indices][None]))[0]
-            ).mean(axis=1)
-            for first in range(0, len(transforms), at_once)
-        ]
+        parts = []
+        for first in range(0, len(transforms), at_once):
+            points = transform_points(transforms[first : first + at_once], self._model[indices][None])
+            distances = np.minimum(self._nearest(points, self._limit)[0], self._limit)
+            tight = 1 - np.minimum(distances / self._tight, 1) ** 2
+            loose = 1 - distances / self._limit
+            parts.append(((1 - LOOSE_WEIGHT) * tight + LOOSE_WEIGHT * loose).mean(axis=1))
         return np.concatenate(parts)
 
-    def _nearest(self, points: Array) -> tuple[Array, Indices]:
-        limit = self.general["MaxCorrespondenceDistance"] * NEAR
-        distances, near = self._tree.query(points, distance_upper_bound=limit, workers=self.threads)
+    def _score(self, transform: Array) -> float:
+        return float(self._scores(transform[None], np.arange(len(self._model)))[0])
+
+    def _fraction(self, transform: Array, limit_m: float) -> float:
+        """Fraction of the model's points within a distance of points of the scene."""
+        return float(np.isfinite(self._nearest(transform_points(transform, self._model), limit_m)[0]).mean())
+
+    def _nearest(self, points: Array, limit_m: float) -> tuple[Array, Indices]:
+        distances, near = self._tree.query(points, distance_upper_bound=limit_m * NEAR, workers=self.threads)
         return distances, near
+
+
+def _turned(transform: Array, model: Array) -> Array:
+    """Poses (23, 4, 4): a pose turned about the model's middle by the rotations of a cube along its principal axes."""
+    middle = model.mean(axis=0)
+    axes = np.linalg.svd(model - middle, full_matrices=False)[2]
+    axes[2] *= np.sign(np.linalg.det(axes))
+    signed = [np.diag(signs) @ np.eye(3)[list(order)]
+              for order in permutations(range(3)) for signs in product((1.0, -1.0), repeat=3)]  # fmt: skip
+    cube = np.stack([each for each in signed if np.linalg.det(each) > 0 and not np.array_equal(each, np.eye(3))])
+    rotations = axes.T @ cube @ axes
+    turned = transform_from_rotation(rotations, middle - rotations @ middle)
+    result: Array = transform @ turned
+    return result
 
 
 def _are_alike(one: Array, other: Array, similarity: float) -> Array:

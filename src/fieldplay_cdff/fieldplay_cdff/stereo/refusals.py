@@ -30,6 +30,7 @@ class Reason(str, Enum):
     NOT_IN_MAP = "not found in the map"
     AMBIGUOUS_SURFACE = "surfaces do not determine the pose"
     NOT_FOUND = "model not found"
+    AMBIGUOUS_MODEL = "model fits in several orientations"
     NOT_REGISTERED = "clouds do not fit"
     NO_RESULT = "no result"
 

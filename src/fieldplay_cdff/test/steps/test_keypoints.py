@@ -15,9 +15,10 @@ from fieldplay.geometry.transforms import (
 )
 from fieldplay_cdff.steps import histograms
 from fieldplay_cdff.steps.histograms import pair_features
-from fieldplay_cdff.steps.neighbours import surfaces_of
-from fieldplay_cdff.steps.step import step_of
+from fieldplay_cdff.steps.neighbours import surfaces_of, voxel_means
+from fieldplay_cdff.steps.step import Step, step_of
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
+from fieldplay_cdff.stereo.refusals import Reason
 
 GENERAL, NORMALS = "GeneralParameters", "NormalEstimationParameters"
 TRUTH = transform_from_vectors(np.array([0.3, -0.5, 0.9]), np.array([1.0, -2.0, 0.5]))
@@ -290,3 +291,40 @@ def test_sink_is_matched_once_and_outlier_is_harmless() -> None:
     )
     np.testing.assert_allclose(outputs["transform"], TRUTH, atol=1e-9)
     assert outputs["quality"] == pytest.approx(10 / 11)
+
+
+def egg(seed: int, *, bump: float) -> Array:
+    """Points on an ellipsoid, with a bump on one side of it that alone tells its orientation."""
+    directions = np.random.default_rng(seed).normal(size=(4000, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    at = np.array([0.6, 0.5, 0.62]) / np.linalg.norm([0.6, 0.5, 0.62])
+    heights = 1 + bump * np.exp(-np.sum((directions - at) ** 2, axis=1) / 0.15)
+    points: Array = directions * [0.15, 0.1, 0.07] * heights[:, None] + [0, 0, 1]
+    return voxel_means(Cloud(points=points), 0.012).points
+
+
+def matched(model: Array, scene: Array, seed: int) -> tuple[dict[str, Any], Step]:
+    """What Ransac3D finds with a limit that is a third of the body's length, as in an authors' file."""
+    general = {"MaxCorrespondenceDistance": 0.1, "SimilarityThreshold": 0.8, "InlierFraction": 0.75}
+    step = step_of("FeaturesMatching3D", "Ransac3D")({GENERAL: general}, seed=seed)
+    source, sink = (
+        describe("FpfhDescriptor3D", Cloud(points=points), Features3D(points=points), 0.04) for points in (model, scene)
+    )
+    return step.process(sourceFeatures=source, sinkFeatures=sink), step
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_model_is_not_turned_by_half_though_the_limit_would_allow_it(seed: int) -> None:
+    model = egg(0, bump=0.8)
+    result, _ = matched(model, transform_points(TRUTH, egg(seed + 1, bump=0.8)), seed)
+    assert result["success"]
+    off = transform_points(result["transform"], model) - transform_points(TRUTH, model)
+    assert np.sqrt(np.mean(np.sum(off**2, axis=1))) < 0.012, "within the spacing of the points"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_model_that_fits_as_well_when_turned_by_half_is_refused(seed: int) -> None:
+    result, step = matched(egg(0, bump=0.0), transform_points(TRUTH, egg(seed + 1, bump=0.0)), seed)
+    assert result == {"success": False}
+    assert step.refusal is not None and step.refusal.reason == Reason.AMBIGUOUS_MODEL
+    assert "another orientation fits" in step.refusal.detail
