@@ -20,6 +20,7 @@ from fieldplay_bringup.describe import (
 )
 from fieldplay_cdff.orchestration.orchestration import PlannedPipeline, plan_file, plan_of_file, topics_of_plan
 from fieldplay_cdff.pipeline.chains import source_of
+from fieldplay_cdff.pipeline.pipeline_options import PipelineOption, pipeline_options
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -27,46 +28,39 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 MAP = "{map}"  # in the settings of a plan
-ARGUMENTS = (
-    ("dfpc", "", "The pipeline: its name, or the file that describes one."),
-    ("plan", "", "In its place several, by a plan that the orchestrator follows: its name, or its file."),
+NODE_ALONE = ("step_timeout", "map_frame")  # which a launch leaves as they are
+OWN = {option.name: option for option in pipeline_options() if option.name not in NODE_ALONE}
+PLAYED = (
+    ("plan", "", "In place of dfpc several, by a plan that the orchestrator follows: its name, or its file."),
     ("map", "", "The file of a map of keyframes: what a plan's settings call {map}."),
-    ("implementation", "", "Which of the pipeline's; the first where empty."),
     ("dataset", "", "The dataset that plays; none where the topics are there already."),
     ("archive", "", "The folder or file that plays, with dataset."),
     ("rate", "1.0", "How many times faster than it was the archive plays."),
-    ("inputs", "", "Which topics feed the inputs: PORT=TOPIC, comma between; the dataset's own where empty."),
-    ("config", "", "A file of parameters as the authors of CDFF write them."),
-    ("settings", "", "Parameters of steps: STEP.GROUP.NAME=VALUE, comma between."),
-    ("topic", "", "Below which the outputs are published; the pipeline's own where empty."),
     ("namespace", "", "Before all topics; the dataset's name where empty."),
-    ("scene_frame", "", "The frame of the outputs; <topic>/scene where empty."),
-    ("queue", "2", "Sets of inputs that may wait; where the steps are too slow older ones are dropped and counted."),
-    ("stop_after", "0", "Failures of a step in a row after which all stops; 0 is never."),
-    ("threads", "2", "That all steps share."),
-    ("products", "", "The folder in which products are kept; none where empty."),
-    ("world", "", "Which map products are placed in: one name for runs that share it; one of this launch where empty."),
-    ("stats_hz", "1.0", "How often statistics go to /diagnostics; 0 is never."),
-)
-SWITCHES = (
-    ("publish_tf", "Whether the pose goes on /tf."),
-    ("autostart", "Whether the pipeline becomes active by itself."),
 )
 
 
 def describe_fusion() -> LaunchDescription:
     """Everything that `ros2 launch fieldplay_bringup fusion.launch.py` starts."""
-    arguments = [DeclareLaunchArgument(name, default_value=value, description=text) for name, value, text in ARGUMENTS]
-    arguments += [
-        DeclareLaunchArgument(name, default_value="true", description=text, choices=TRUE_FALSE)
-        for name, text in SWITCHES
-    ]
+    arguments = [_argument(option) for option in OWN.values()]
+    arguments += [DeclareLaunchArgument(name, default_value=value, description=text) for name, value, text in PLAYED]
     arguments.append(DeclareLaunchArgument("view", default_value="false", description=SHOWN, choices=VIEWS))
     return LaunchDescription([*arguments, OpaqueFunction(function=_start)])
 
 
+def _argument(option: PipelineOption) -> DeclareLaunchArgument:
+    """An option of the node as an argument; a list has a comma between its items."""
+    name, default, meaning = option
+    if isinstance(default, bool):
+        return DeclareLaunchArgument(name, default_value=str(default).lower(), description=meaning, choices=TRUE_FALSE)
+    if isinstance(default, tuple):
+        which = "; the dataset's own where empty" if name == "inputs" else ""
+        return DeclareLaunchArgument(name, default_value="", description=f"{meaning}, comma between{which}.")
+    return DeclareLaunchArgument(name, default_value=str(default), description=meaning)
+
+
 def _start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    names = ["view", *(name for name, *_ in (*ARGUMENTS, *SWITCHES))]
+    names = ["view", *OWN, *(name for name, *_ in PLAYED)]
     refuse_unknown(context, "fusion.launch.py", names)
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
     values["world"] = values["world"] or f"launch of {datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
@@ -134,19 +128,17 @@ def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:
 
 
 def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
-    return fusion_node({
-        **{name: values[name] for name in ("dfpc", "implementation", "config", "topic", "scene_frame", "namespace")},
-        "name": values.get("name", "pipeline"),
-        "products": _absolute_path(values["products"]),
-        "world": values["world"] if values["products"] else "",
-        "inputs": inputs,
-        "settings": values["settings"],
-        **{name: values[name] == "true" for name, _ in SWITCHES},
-        "threads": int(values["threads"]),
-        "queue": int(values["queue"]),
-        "stop_after": int(values["stop_after"]),
-        "stats_hz": float(values["stats_hz"]),
-    })  # fmt: skip
+    parameters: dict[str, Any] = {}
+    for name, default, _ in OWN.values():
+        if not isinstance(default, tuple):
+            value = values[name]
+            parameters[name] = value == "true" if isinstance(default, bool) else type(default)(value)
+    lists = {"inputs": inputs, "settings": values["settings"]}
+    kept = {
+        "products": _absolute_path(values["products"]), "world": values["world"] if values["products"] else "",
+    }  # fmt: skip
+    naming = {"namespace": values["namespace"], "name": values.get("name", "pipeline")}
+    return fusion_node({**parameters, **lists, **kept, **naming})
 
 
 def _dataset(name: str, values: dict[str, Any]) -> IncludeLaunchDescription:

@@ -36,10 +36,11 @@ from fieldplay_cdff.pipeline import (
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.inputs import LiveQueue, SyncedInputs
 from fieldplay_cdff.pipeline.pipeline_graph import RunnableGraph, graph_of
+from fieldplay_cdff.pipeline.pipeline_options import PipelineOptions, pipeline_options
 from fieldplay_cdff.products.product import StoreError
 from fieldplay_cdff.products.product_recorder import Anchor, Anchoring, ProductKeeper
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_ros.computation_node import TfLookup, declare, message_class
+from fieldplay_ros.computation_node import TfLookup, message_class
 
 FEW = QoSProfile(depth=10)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -277,27 +278,8 @@ class PipelineNode(LifecycleNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("pipeline", **options)
-        self._dfpc = declare(self, "dfpc", "", "the pipeline: its name, or the file that describes one")
-        self._implementation = declare(self, "implementation", "", "which of the pipeline's; the first where empty")
-        meaning = "parameters of steps, each as STEP.GROUP.NAME=VALUE; they count at the next configuring"
-        self.declare_parameter("settings", [""], ParameterDescriptor(description=meaning))
-        self._config = declare(self, "config", "", "a file of parameters as the authors of CDFF write them")
-        self._topic = declare(self, "topic", "", "the topic below which it publishes; that of the pipeline where empty")
-        self._inputs = declare(self, "inputs", [""], "which topics feed the inputs, each as PORT=TOPIC")
-        self._scene = declare(self, "scene_frame", "", "the frame of the outputs; <topic>/scene where empty")
-        self._tf = declare(self, "publish_tf", True, "whether the camera's pose goes on /tf")
-        self._threads = declare(self, "threads", 2, "that all steps share")
-        self._queue = declare(self, "queue", 2, "sets of inputs that may wait; older ones are dropped")
-        self._stop_after = declare(
-            self, "stop_after", 0, "failures of a step in a row after which all stops; 0 is never"
-        )
-        self._limit_s = declare(self, "step_timeout", 60.0, "seconds after which a step counts as hanging; 0 is never")
-        self._products = declare(self, "products", "", "the folder in which products are kept; none where empty")
-        self._map_frame = declare(self, "map_frame", "map", "the frame that tf ties products to; none where empty")
-        self._world = declare(self, "world", "", "which map that is: a name that runs with one map share")
-        self._anchoring = self._tf_anchoring() if self._products and self._map_frame else None
-        stats_hz = declare(self, "stats_hz", 1.0, "how often statistics go to /diagnostics; 0 is never")
-        starts = declare(self, "autostart", True, "whether it becomes active by itself")
+        self._options = self._declare_options()
+        self._anchoring = self._tf_anchoring() if self._options.products and self._options.map_frame else None
         self._setup: LiveSetup | None = None
         self._run: LiveRun | None = None
         self._hung: LiveRun | None = None
@@ -306,25 +288,36 @@ class PipelineNode(LifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._waits = self.create_timer(WARN_S, self._warn_of_silence, clock=steady)
         self._watches = self.create_timer(WATCH_S, self._watch_steps, clock=steady)
-        if stats_hz > 0:
+        if self._options.stats_hz > 0:
             self._states = self.create_publisher(DiagnosticArray, "/diagnostics", FEW)
-            self._statistics_timer = self.create_timer(1 / stats_hz, self._publish_statistics, clock=steady)
-        if starts:
+            period_s = 1 / self._options.stats_hz
+            self._statistics_timer = self.create_timer(period_s, self._publish_statistics, clock=steady)
+        if self._options.autostart:
             self._start()
 
     def _tf_anchoring(self) -> Anchoring:
         """What says where the camera was in the map at a time, by tf; None while that is not known."""
         lookup = TfLookup(self)
         started_ns = self.get_clock().now().nanoseconds
-        world = self._world or f"{self.get_namespace()} from {started_ns / 1e9:.3f} s"
+        world = self._options.world or f"{self.get_namespace()} from {started_ns / 1e9:.3f} s"
 
         def anchor(stamp_ns: int, camera: str) -> Anchor | None:
-            transform = lookup.at(self._map_frame, camera, stamp_ns)
+            transform = lookup.at(self._options.map_frame, camera, stamp_ns)
             if transform is None:
                 return None
-            return Anchor(root=self._map_frame, root_t_camera=transform, world=world)
+            return Anchor(root=self._options.map_frame, root_t_camera=transform, world=world)
 
         return anchor
+
+    def _declare_options(self) -> PipelineOptions:
+        """Declare a parameter for each option; the settings may change, and count at the next configuring."""
+        values: dict[str, Any] = {}
+        for name, default, meaning in pipeline_options():
+            texts = isinstance(default, tuple)
+            description = ParameterDescriptor(description=meaning, read_only=name != "settings")
+            value = self.declare_parameter(name, [""] if texts else default, description).value
+            values[name] = tuple(filter(None, value or ())) if texts else value
+        return PipelineOptions(**values)
 
     def _be_careful(self) -> None:
         """Refuse a transition that the state does not have, such as a second activation: rclpy would end the node."""
@@ -382,21 +375,24 @@ class PipelineNode(LifecycleNode):
 
     def _configure(self) -> None:
         arguments = [word for word in self.get_parameter("settings").value or [] if word]
-        settings = _settings(arguments, self._config)
-        graph = graph_of(source_of(self._dfpc), self._implementation or None, settings)
+        options = self._options
+        settings = _settings(arguments, options.config)
+        graph = graph_of(source_of(options.dfpc), options.implementation or None, settings)
         for text in graph.notes:
             self.get_logger().info(text)
-        sources = _sources({name: port.type for name, port in graph.inputs.items()}, self._inputs)
-        topic = self._topic.strip("/") or graph.topic
-        scene = self._scene or f"{topic}/scene"
-        outputs = OutTopics(ports=graph.outputs, prefix=topic, scene=scene, tf=self._tf, bodies=graph.bodies)
+        sources = _sources({name: port.type for name, port in graph.inputs.items()}, options.inputs)
+        topic = options.topic.strip("/") or graph.topic
+        scene = options.scene_frame or f"{topic}/scene"
+        outputs = OutTopics(
+            ports=graph.outputs, prefix=topic, scene=scene, tf=options.publish_tf, bodies=graph.bodies
+        )
         senders = {
             topic: self.create_publisher(message_class(kind), topic, MANY if topic == TF else FEW)
             for topic, kind in outputs.topics().items()
         }
         self._setup = LiveSetup(
-            graph=graph, sources=sources, outputs=outputs, senders=senders, threads=self._threads, queue=self._queue,
-            stop_after=self._stop_after, products=self._products, anchoring=self._anchoring,
+            graph=graph, sources=sources, outputs=outputs, senders=senders, threads=options.threads,
+            queue=options.queue, stop_after=options.stop_after, products=options.products, anchoring=self._anchoring,
         )  # fmt: skip
 
     def _activate(self) -> None:
@@ -419,7 +415,8 @@ class PipelineNode(LifecycleNode):
 
     def _watch_steps(self) -> None:
         """Stop where a step hangs: it is named, the pipeline becomes inactive, and its results come to nothing."""
-        hanging = self._run.hanging(self._limit_s) if self._run is not None and self._limit_s > 0 else {}
+        limit_s = self._options.step_timeout
+        hanging = self._run.hanging(limit_s) if self._run is not None and limit_s > 0 else {}
         if self._run is not None and hanging:
             steps = ", ".join(f"{step} for {spent_s:.1f} s" for step, spent_s in hanging.items())
             self._run.stop(f"hangs: {steps}; the pipeline is stopped")
@@ -456,7 +453,7 @@ def _settings(arguments: list[str], config: str) -> Configuration:
     return configuration_of_arguments([config]).and_then(own) if config else own
 
 
-def _sources(ports: dict[str, str], arguments: list[str]) -> list[PortSource]:
+def _sources(ports: dict[str, str], arguments: Sequence[str]) -> list[PortSource]:
     """What feeds the inputs: PORT=TOPIC for each; pictures that are compressed end so."""
     topics = dict(word.partition("=")[::2] for word in arguments if word)
     for port in topics:

@@ -54,14 +54,15 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.archive_recording import ArchiveRecording
 from fieldplay.recording.recording import Recording
 from fieldplay.report.page import SUFFIX, is_report, require_libraries
-from fieldplay.trajectories.alignment import FIRST, KINDS
-from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
+from fieldplay.trajectories.alignment import KINDS
+from fieldplay.trajectories.association import ASSOCIATIONS
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.time_offset import usual_period_s
 from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
 
 KITTI = "kitti"  # the form of files with which KITTI's own errors are computed, too
 AUTO = None  # an offset that is to be found
+DEFAULTS = EvaluationSettings()  # those of the node, too
 IMAGE_SUFFIX = ".png"
 TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
 EPILOG = """\
@@ -95,27 +96,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ignore truth poses whose reported standard deviation exceeds this; the dataset's own, else 0: use all",
     )
     parser.add_argument(
-        "--align", choices=KINDS, default=FIRST, help="how the estimate is aligned with the truth; by the first pose"
+        "--align",
+        choices=KINDS,
+        default=DEFAULTS.alignment,
+        help="how the estimate is aligned with the truth; by the first pose",
     )
     parser.add_argument(
         "--lengths",
         type=_lengths,
-        default=(),
+        default=DEFAULTS.lengths_m,
         metavar="M,M,...",
         help="path lengths for relative errors; chosen by the path length",
     )
     parser.add_argument(
-        "--associate", choices=ASSOCIATIONS, default=INTERPOLATE, help="how poses of the same time are found"
+        "--associate", choices=ASSOCIATIONS, default=DEFAULTS.association, help="how poses of the same time are found"
     )
-    parser.add_argument("--within", type=number, default=0.25, metavar="S", help="how near in time they must be; 0.25")
+    within_s, frames = DEFAULTS.within_s, DEFAULTS.frames
     parser.add_argument(
-        "--offset", type=_offset, default=0.0, metavar="S|auto", help="added to the estimate's times; auto finds it"
+        "--within", type=number, default=within_s, metavar="S", help=f"how near in time they must be; {within_s}"
     )
-    parser.add_argument("--frames", type=count, default=1, metavar="N", help="poses of a step of the RPE; 1")
+    parser.add_argument(
+        "--offset",
+        type=_offset,
+        default=DEFAULTS.offset_s,
+        metavar="S|auto",
+        help="added to the estimate's times; auto finds it",
+    )
+    parser.add_argument(
+        "--frames", type=count, default=frames, metavar="N", help=f"poses of a step of the RPE; {frames}"
+    )
     parser.add_argument(
         "--step",
         type=number,
-        default=-1.0,
+        default=DEFAULTS.step_m,
         metavar="M",
         help="minimum distance between poses when measuring path length; a tenth of the shortest length; 0: all poses",
     )

@@ -44,6 +44,7 @@ its entries. OUT is a rosbag2 bag: what comes out below the pipeline's topic, th
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, DFPC and OUT; what is set, what is taken, and what is written besides."""
     from fieldplay.datasets.registry import dataset_files
+    from fieldplay_cdff.pipeline.pipeline_options import PipelineOptions
 
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("archive", metavar="ARCHIVE", type=Path, nargs="?", help="an archive, or a bag")
@@ -103,9 +104,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--world", default="", metavar="NAME", help="name of that frame, the same for recordings that share it"
     )
     parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, memory too, as JSON")
-    parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
+    threads, stop_after = PipelineOptions.threads, PipelineOptions.stop_after
+    parser.add_argument("--threads", type=count, default=threads, metavar="N", help=f"that all steps share; {threads}")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
-    parser.add_argument("--stop-after", type=count, default=0, metavar="N", help="failures of a step in a row; never")
+    parser.add_argument(
+        "--stop-after", type=count, default=stop_after, metavar="N", help="failures of a step in a row; never"
+    )
     parser.add_argument("--strict", action="store_true", help="write nothing if any input was skipped or a step failed")
     add_overwrite(parser, "replace what is there")
     add_json(parser, "what was done as JSON")
