@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay_testing import session as test_session
+from fieldplay_testing.session import pytest_collection_finish as pytest_collection_finish
 from fieldplay_testing.session import pytest_configure as pytest_configure
 from fieldplay_testing.session import pytest_terminal_summary as pytest_terminal_summary
 

@@ -3,6 +3,7 @@
 It talks to itself alone: its own ROS domain on this machine, logs, caches; and finds itself soon.
 """
 
+import gc
 import importlib.util
 import os
 import re
@@ -25,6 +26,7 @@ SHARED_MEMORY, PORT = Path("/dev/shm"), re.compile(r"fast(?:rtps|dds)_port(\d+)"
 FIRST_PORT, PORTS_PER_DOMAIN = 7400, 250
 STARTED = pytest.StashKey[bool]()
 REPORTED = pytest.StashKey[bool]()
+COLLECTED_AFTER = (20_000, 20, 20)  # new objects, and collections of the generation before
 
 # What an environment may lack, and the imports of a test file that need it.
 OPTIONAL = {
@@ -87,6 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.stash.get(STARTED, False):
         return
     config.stash[STARTED] = True
+    gc.disable()  # until all is imported and collected
     config.addinivalue_line("markers", "needs(*names): left out where `missing_modules` names one of them")
     settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
     settings.load_profile("unhurried")
@@ -105,6 +108,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lock.close)
     config.add_cleanup(logs.cleanup)
     config.add_cleanup(cache.cleanup)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the garbage collector from walking through all modules and tests, which stay, again and again."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.set_threshold(*COLLECTED_AFTER)
+        gc.enable()
 
 
 @cache
