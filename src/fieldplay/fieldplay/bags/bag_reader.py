@@ -3,7 +3,6 @@
 A bag may be damaged or compressed, as a whole or message by message: what can be read is given, what cannot is told.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
+from fieldplay.bags.bag_detection import STORAGES, holds_storage, is_storage
 from fieldplay.bags.bag_topics import (
     AS_USUAL,
     Bag,
@@ -27,7 +27,6 @@ from fieldplay.bags.bag_topics import (
 from fieldplay.bags.compression import (
     MCAP,
     SQLITE,
-    STORAGE_ENDINGS,
     ZSTD_MAGIC,
     decompress_file,
     decompress_message,
@@ -73,7 +72,6 @@ from fieldplay.messages.message_batches import (
 
 OLDER = (Stores.ROS2_HUMBLE, Stores.ROS2_GALACTIC, Stores.ROS2_FOXY, Stores.ROS2_DASHING)  # the later ones first
 FILLING = 7  # bytes that may stand behind a message
-STORAGES = (MCAP, SQLITE)
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
 MOST_HELD = 4096
 BATCH, BATCH_BYTES = 2048, 4 << 20
@@ -113,41 +111,6 @@ def _fits(kind: MessageKind, messages: list[bytes]) -> bool:
         return all(len(message) - len(layout_of_message(message, kind)) <= FILLING for message in messages)
     except ArchiveError:
         return False
-
-
-def is_bag(path: Path) -> bool:
-    """Whether a path is to be read as a bag: it has metadata of one, or is or holds a storage file."""
-    if path.is_dir():
-        return (path / METADATA).is_file() or bool(_storages_in(path))
-    return is_storage(path)
-
-
-def looks_like_bag(path: Path) -> bool:
-    """Whether a path is a bag by what it holds: others may call their files so, too."""
-    if path.is_dir():
-        return (path / METADATA).is_file() or any(map(holds_storage, _storages_in(path)))
-    return holds_storage(path)
-
-
-def _storages_in(folder: Path) -> list[Path]:
-    """The storage files of a folder, which may have very many others."""
-    with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.name.endswith(STORAGE_ENDINGS)]
-    return [path for path in sorted(folder / name for name in names) if is_storage(path)]
-
-
-def holds_storage(path: Path) -> bool:
-    """Whether a file is a storage file of a bag of ROS 2 by what it holds."""
-    return kind_of_file(path) in STORAGES
-
-
-def is_storage(path: Path) -> bool:
-    """Whether a file is called as a storage file of a bag."""
-    return _plain_name(path).suffix in STORAGES and path.is_file()
-
-
-def _plain_name(path: Path) -> Path:
-    return path.with_suffix("") if path.suffix == ".zstd" else path
 
 
 @dataclass

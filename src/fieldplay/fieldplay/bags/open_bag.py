@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.bags.bag_reader import Ros2Bag, is_storage, looks_like_bag
+from fieldplay.bags.bag_detection import is_ros1_bag
+from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.bags.bag_stream import rows_of_topic
 from fieldplay.bags.bag_topics import AS_USUAL, Bag, BagReading, IndexedTopic, MessageFiles, mixed_types
-from fieldplay.bags.compression import MB, MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, kind_of_file
+from fieldplay.bags.compression import MB, MESSAGE_FILES, UNPACK_LIMIT_MB
 from fieldplay.bags.qos import is_same_layout, profile_list
 from fieldplay.bags.ros1 import (
     Parts,
     Ros1Bag,
     Ros1Conversion,
     conversion_of_kind,
-    name_of_bag,
     parts_of_bag,
 )
 from fieldplay.bags.storage import MessageOffsets, merge_offsets
@@ -212,19 +212,6 @@ class JoinedBag(Bag):
 
 
 AnyBag = Ros2Bag | Ros1AsRos2Bag
-
-
-def is_bag(path: Path) -> bool:
-    """Whether a path is to be read as a bag, damaged or not: a file by its name, a folder by what it holds."""
-    return is_storage(path) or looks_like_bag(path) or is_ros1_bag(path)
-
-
-def is_ros1_bag(path: Path) -> bool:
-    """Whether a file is a bag of ROS 1 or a part of one: by what it holds, or by its name where that tells nothing."""
-    if not path.is_file():
-        return False
-    kind = kind_of_file(path)
-    return kind == ROS1 or (not kind and Path(name_of_bag(path)).suffix.lower() == ROS1)
 
 
 def open_bag(

@@ -3,7 +3,6 @@
 import bz2
 import io
 import os
-import re
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 from rosbags.serde import SerdeError
 from rosbags.typesys.store import Typestore
 
+from fieldplay.bags.bag_detection import PART, name_of_bag
 from fieldplay.bags.bag_topics import (
     AS_USUAL,
     Bag,
@@ -62,7 +62,6 @@ LOG, LOG_NOW = "rosgraph_msgs/msg/Log", "rcl_interfaces/msg/Log"
 LOG_FIELDS = {"header", "level", "name", "msg", "file", "function", "line"}
 LEVELS = {1: 10, 2: 20, 4: 30, 8: 40, 16: 50}  # debug to fatal
 BROKEN = (SerdeError, *UNUSABLE, IndexError, UnicodeDecodeError, AttributeError)
-PART = re.compile(r"(?P<bag>.+\.bag)\.(?P<number>\d+)", re.IGNORECASE)
 BUFFER_SIZE = 1 << 16
 MAGIC = b"#ROSBAG V2.0\n"
 IS_MESSAGE = b"op=\x02"
@@ -267,12 +266,6 @@ class _PartsFile(io.RawIOBase):
         view[: len(data)] = data
         self._position += len(data)
         return len(data)
-
-
-def name_of_bag(path: Path) -> str:
-    """The name of a bag's file, without the number where it is a part."""
-    match = PART.fullmatch(path.name)
-    return match["bag"] if match else path.name
 
 
 def parts_of_bag(path: Path) -> tuple[list[Path], list[str]]:

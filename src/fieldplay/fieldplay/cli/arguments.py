@@ -63,7 +63,7 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, seve
 
 def require_bags(chosen: argparse.Namespace) -> None:
     """UsageError where several archives are given and one of them is no bag."""
-    from fieldplay.bags.open_bag import is_bag
+    from fieldplay.bags.bag_detection import is_bag
 
     for path in chosen.archives if len(chosen.archives) > 1 else ():
         if not is_bag(path):

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fieldplay.bags.bag_detection import is_bag, is_ros1_bag, looks_like_bag
 from fieldplay.bags.compression import MB, MESSAGE_FILES, ROS1, STORAGE_ENDINGS, UNPACK_LIMIT, UNPACK_LIMIT_MB
 from fieldplay.bags.metadata import read_information, topics_of_information
 from fieldplay.core.errors import ArchiveError
@@ -161,7 +162,7 @@ def detect_spec(path: Path) -> DatasetSpec:
         best_specs = [spec for spec in specs if scores[spec.name] == best]
         if best == 0 and (joined := _spec_of_zips(path, specs)) is not None:
             return joined
-        if best == 0 and _is_bag(path):
+        if best == 0 and is_bag(path):
             return BAG
         if best == 0:
             named = [spec.name for spec in specs if _name_score(spec, files)]
@@ -189,17 +190,7 @@ def is_plain_bag(path: Path) -> bool:
     Returns:
         Whether it is.
     """
-    from fieldplay.bags.bag_reader import looks_like_bag
-    from fieldplay.bags.open_bag import is_ros1_bag
-
     return looks_like_bag(path) or (is_ros1_bag(path) and detect_spec(path) is BAG)
-
-
-def _is_bag(path: Path) -> bool:
-    """Whether a path is to be read as a bag; its readers are loaded only for what is of no dataset."""
-    from fieldplay.bags.open_bag import is_bag
-
-    return is_bag(path)
 
 
 def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:

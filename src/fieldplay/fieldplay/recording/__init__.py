@@ -6,7 +6,6 @@ from typing import Any
 
 from fieldplay.datasets.registry import BAG, is_plain_bag, open_bags, open_dataset
 from fieldplay.recording.archive_recording import ArchiveRecording
-from fieldplay.recording.bag_recording import BagRecording
 from fieldplay.recording.recording import Recording
 from fieldplay.topics.selection import Selection
 
@@ -19,6 +18,8 @@ def open_recording(
     With `derived` it also has what the nodes would compute, of an archive or of a bag that was made of one.
     """
     if dataset is None and is_plain_bag(path):
+        from fieldplay.recording.bag_recording import BagRecording  # only here: an archive needs no reader of bags
+
         bag = BagRecording(path, parameters)
         if not derived or bag.origin is None:
             return bag

@@ -7,13 +7,12 @@ from dataclasses import fields, replace
 from functools import cached_property, partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags.bag_stream import Serialized
-from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.archive import Archive
@@ -27,10 +26,11 @@ from fieldplay.recording.record_batches import Issues, RecordBatch, Single
 from fieldplay.recording.recording import Message, Recording, RecordingInfo, TopicInfo
 from fieldplay.streams.topic_batches import SpanSlice, Window, batches, record_slices
 from fieldplay.streams.topic_stream import TopicStream
-from fieldplay.topics import topic_checks
 from fieldplay.topics.archive_topics import archive_topic_streams, full_topic, window_of
 from fieldplay.topics.selection import Selection
-from fieldplay.topics.topic_checks import check_settings
+
+if TYPE_CHECKING:
+    from fieldplay.convert.conversion import BagOptions, Converted
 
 FLOAT32 = "std_msgs/msg/Float32"
 
@@ -220,6 +220,8 @@ class ArchiveRecording(Recording):
                 yield batch
             progress(min(done / max(total, 1), 1.0), done)
         if only is None:
+            from fieldplay.topics.topic_checks import check_settings
+
             check_settings(self.archive)
         self._report_defects()
 
@@ -242,7 +244,9 @@ class ArchiveRecording(Recording):
         return self.archive.defects.listed
 
     def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
-        return topic_checks.check(self.archive, Selection(), progress=progress)
+        from fieldplay.topics.topic_checks import check
+
+        return check(self.archive, Selection(), progress=progress)
 
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
         names = [self.topic(name).name for name in topics] or list(self.topics)
@@ -258,7 +262,11 @@ class ArchiveRecording(Recording):
             ):
                 yield Message(feeds[channel].topic, stamp_ns, data[first:end].tobytes(), feeds[channel].msgtype)
 
-    def _write_bag(self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress) -> Converted:
+    def _write_bag(
+        self, out: Path, selection: Selection | None, options: "BagOptions", progress: Progress
+    ) -> "Converted":
+        from fieldplay.convert.conversion import convert  # only here: what only reads needs no writer
+
         return convert(self.archive, out, selection or self._selection, options, progress=progress)
 
     def _window(self, start: float, duration: float | None) -> Window:

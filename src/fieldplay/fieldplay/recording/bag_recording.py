@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.bags.bag_topics import Bag
 from fieldplay.bags.open_bag import open_joined_bag, reading_of_parameters
 from fieldplay.bags.qos import needed_types, undefined_types
-from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import (
     ArchiveError,
     Defect,
@@ -39,6 +38,9 @@ from fieldplay.recording.record_batches import Issues, RecordBatch, Single, repo
 from fieldplay.recording.recording import STATIC, Message, Recording, RecordingInfo, TopicInfo
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
+
+if TYPE_CHECKING:
+    from fieldplay.convert.conversion import BagOptions, Converted
 
 WIDE = "/wstring"  # how a text of wide characters looks, which is of no package
 LISTED = 100  # issues of a topic; the others are counted
@@ -261,7 +263,11 @@ class BagRecording(Recording):
             if data is not None:
                 yield Message(name, int(stamps[event]), data, self.topics[name].type)
 
-    def _write_bag(self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress) -> Converted:
+    def _write_bag(
+        self, out: Path, selection: Selection | None, options: "BagOptions", progress: Progress
+    ) -> "Converted":
+        from fieldplay.convert.conversion import convert
+
         with open_dataset(self.path, BAG.name, self._parameters) as archive:
             try:
                 return convert(archive, out, selection or Selection(), options, progress=progress)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags.compression import Compression
-from fieldplay.bags.writer import StorageName
-from fieldplay.convert.conversion import BagOptions, Converted
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.spec import DatasetSpec
@@ -27,6 +25,10 @@ from fieldplay.recording.record_batches import Issues, RecordBatch
 from fieldplay.streams.message_block import RawMessage
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
+
+if TYPE_CHECKING:  # what only reads needs no writer
+    from fieldplay.bags.writer import StorageName
+    from fieldplay.convert.conversion import BagOptions, Converted
 
 Columns = dict[str, NDArray[Any]]
 STATIC = "/tf_static"
@@ -332,13 +334,13 @@ class Recording(ABC):
         out: Path | str,
         selection: Selection | None = None,
         *,
-        storage: StorageName = "mcap",
+        storage: "StorageName" = "mcap",
         compression: Compression = "none",
         overwrite: bool = False,
         strict: bool = False,
         jobs: int = 1,
         progress: Progress = no_progress,
-    ) -> Converted:
+    ) -> "Converted":
         """Write a bag of ROS 2, as `fieldplay convert` does.
 
         Args:
@@ -358,13 +360,15 @@ class Recording(ABC):
             UserError: the folder exists, the disk is full, nothing is selected, or `strict` found defects.
             UsageError: the selection names something that does not exist.
         """
+        from fieldplay.convert.conversion import BagOptions
+
         options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict, jobs=jobs)
         return self._write_bag(Path(out), selection, options, progress)
 
     @abstractmethod
     def _write_bag(
-        self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress
-    ) -> Converted: ...
+        self, out: Path, selection: Selection | None, options: "BagOptions", progress: Progress
+    ) -> "Converted": ...
 
     @abstractmethod
     def _window(self, start: float, duration: float | None) -> Window: ...

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
-from fieldplay.bags.bag_reader import is_bag
+from fieldplay.bags.bag_detection import is_bag
 from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.ros1 import PART, name_of_bag
+from fieldplay.bags.bag_detection import PART, name_of_bag
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, matching_files, open_tables_of
