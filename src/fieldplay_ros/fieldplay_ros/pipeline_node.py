@@ -383,9 +383,7 @@ class PipelineNode(LifecycleNode):
         sources = _sources({name: port.type for name, port in graph.inputs.items()}, options.inputs)
         topic = options.topic.strip("/") or graph.topic
         scene = options.scene_frame or f"{topic}/scene"
-        outputs = OutTopics(
-            ports=graph.outputs, prefix=topic, scene=scene, tf=options.publish_tf, bodies=graph.bodies
-        )
+        outputs = OutTopics(ports=graph.outputs, prefix=topic, scene=scene, tf=options.publish_tf, bodies=graph.bodies)
         senders = {
             topic: self.create_publisher(message_class(kind), topic, MANY if topic == TF else FEW)
             for topic, kind in outputs.topics().items()
