@@ -55,7 +55,7 @@ class BagError(UserError):
 
 
 class DefectLocation(str):
-    """The location of a row in its file: a text for people, with its parts as attributes for programs.
+    """The location of a row in its file: a text, with its parts as attributes.
 
     `what` names it within the file; `row` is the line of a text file, `sample` and `byte` are of a log.
     """
@@ -80,13 +80,13 @@ class DefectLocation(str):
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """One defect of an archive: its location and what is wrong there, as expected and got.
+    """One defect of an archive: its location, what was expected, and what was found.
 
-    `str(defect)` is a line for people, safe for a terminal.
+    `str(defect)` is a line of text, safe for a terminal.
 
     Args:
         file: the name of the file, as the archive has it.
-        kind: what is wrong, as an identifier such as `backward_time`; `fieldplay check --json` has the same.
+        kind: the kind of defect, an identifier such as `backward_time`, as in `fieldplay check --json`.
         message: what was expected, and what was found.
         row: the line of a text file, counted from 1.
         stream: the id of the stream in the dataset's description.
@@ -108,7 +108,7 @@ class Defect:
 
         Args:
             location: the name of a file, or a DefectLocation.
-            kind: what is wrong, as an identifier.
+            kind: the kind of defect, an identifier.
             message: what was expected, and what was found.
             stream: the id of the stream.
 

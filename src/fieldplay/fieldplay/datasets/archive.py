@@ -1,4 +1,4 @@
-"""An open archive: its streams, and what was noticed about it."""
+"""An open archive: its streams, notes and defects."""
 
 import math
 import threading
@@ -183,26 +183,26 @@ class ParameterUpload:
 
 @dataclass(kw_only=True)
 class Archive(AbstractContextManager["Archive"]):
-    """An open archive: its streams by id, in the order of the dataset's description, and what was noticed about it.
+    """An open archive: its streams by id, in the order of the dataset's description, with notes and defects.
 
     A reader fills it in; everything after the reader uses `spec` and `parameters` from here.
 
     Args:
         root: the folder or file.
-        spec: the dataset's description; a reader may replace it, as with a calibration that the archive brings.
+        spec: the dataset's description; a reader may replace it, for instance if the archive has its own calibration.
         parameters: the parameters of the dataset, defaults included.
         streams: streams by id.
         notes: lines of text about unusual facts; those that start with `warning: ` are always shown.
-        defects: collects what is broken; call it with a Defect.
+        defects: collects defects; call it with a Defect.
         missing: files of the dataset that are not there: no defects unless the whole dataset is requested.
-        on_close: what is closed with the archive.
+        on_close: resources that are closed with the archive.
         checks: functions that measure and report, run by `info`, `check` and `convert`.
         slow_checks: functions that `check` alone runs.
         row_cache: keeps the parsed rows of all tables.
         bag: the bag that it is, where it is of no dataset.
         uploads: parameter files of the robot in time order.
         origin: the archive of which it was made, where it is a bag of ours.
-        topic_streams: what was made of it for some selections, so that a command makes it once.
+        topic_streams: topic streams by selection, made once per command.
         recording: facts of the recording by name, such as name, area, condition.
     """
 
@@ -289,7 +289,7 @@ def open_tables_of(
     own: Mapping[str, RowsSpec] = MappingProxyType({}),
     watch: Callable[[str, str], Watch | None] = lambda key, file: None,
 ) -> dict[str, Tables]:
-    """Parse tables in given files, where the names alone do not tell which are of what kind.
+    """Parse tables in given files, for kinds that the file names do not determine.
 
     Args:
         archive: the archive; defects and notes go there, and its cache keeps the rows.
@@ -389,7 +389,7 @@ def note_ignored_files(archive: Archive, files: Files, *, read: Sequence[str] = 
     Args:
         archive: the archive; `ignored_files` of its description has reasons by pattern.
         files: all files.
-        read: names that the reader uses besides tables and rows.
+        read: names of further files that the reader uses.
     """
     spec = archive.spec
     for pattern, why in spec.ignored_files.items():
@@ -493,11 +493,11 @@ class Measurement:
 
 
 def measure(archive: Archive, *measurements: Measurement, file: str = "") -> None:
-    """Note what was measured, and report a defect where it contradicts a parameter.
+    """Note measurements, and report a defect for each that contradicts a parameter.
 
     Args:
         archive: the archive.
-        measurements: what was measured.
+        measurements: the measurements.
         file: the name of the file for defects.
     """
     for measurement in measurements:

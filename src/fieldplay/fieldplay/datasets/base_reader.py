@@ -88,7 +88,7 @@ class DatasetReader(ABC):
     def describe(
         self, *, cameras: Mapping[str, CameraModel], frames: Mapping[str, Mapping[str, NDArray[np.float64]]]
     ) -> None:
-        """Put the calibration that an archive brings into its description, in place of what is there.
+        """Replace cameras and static frames of the description by the calibration of the archive.
 
         Args:
             cameras: by the ids of the streams of their images.

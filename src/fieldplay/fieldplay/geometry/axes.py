@@ -1,4 +1,4 @@
-"""Vectors, turns and covariances from the axes of an archive to those of ROS: FLU bodies in an ENU world (REP-103).
+"""Vectors, rotations and covariances from the axes of an archive to those of ROS: FLU bodies in an ENU world (REP-103).
 
 FRD is forward right down, FLU forward left up; NED north east down, NWU north west up, ENU east north up.
 """
@@ -15,7 +15,7 @@ QUARTER_TURN = np.pi / 2
 def flu_from_frd(vectors: ArrayLike) -> Array:
     """Convert vectors of a body from forward right down to forward left up.
 
-    The same signs convert the other way.
+    The function is its own inverse.
 
     Args:
         vectors: vectors or rates (..., 3) in the FRD body frame, of any unit.

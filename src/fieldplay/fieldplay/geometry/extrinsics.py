@@ -51,7 +51,7 @@ class Edge(NamedTuple):
     Args:
         parent: the parent frame.
         child: the child frame.
-        parent_t_child: parent_T_child (4, 4) in m; it brings points of the child into the parent.
+        parent_t_child: parent_T_child (4, 4) in m; it maps points of the child into the parent.
     """
 
     parent: str

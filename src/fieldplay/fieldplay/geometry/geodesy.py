@@ -1,4 +1,4 @@
-"""Places on the WGS84 ellipsoid as places in a local frame, east north up."""
+"""Positions on the WGS84 ellipsoid and in local frames, east north up."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

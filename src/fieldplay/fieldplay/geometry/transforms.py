@@ -83,7 +83,7 @@ def vector_from_rotation(rotation: ArrayLike) -> Array:
         rotation: rotation matrices (..., 3, 3).
 
     Returns:
-        Rotation vectors (..., 3) along the axes, as long as the angles in rad, at most half a turn.
+        Rotation vectors (..., 3) along the axes, with the angles in rad as lengths, at most pi.
     """
     quaternion = quaternion_from_rotation(rotation)
     sine = np.linalg.norm(quaternion[..., :3], axis=-1, keepdims=True)
@@ -243,7 +243,7 @@ def fixed_xyz_from_rotation(rotation: ArrayLike) -> Array:
         rotation: rotation matrices (..., 3, 3).
 
     Returns:
-        Roll, pitch, yaw (..., 3) in rad; where the pitch is a quarter turn roll and yaw are not unique, and roll is 0.
+        Roll, pitch, yaw (..., 3) in rad; at a pitch of +-pi/2 roll and yaw are not unique, and roll is 0.
 
     Example:
         >>> fixed_xyz_from_rotation(rotation_about_axis(2, 0.25))[2].round(6).item()

@@ -219,8 +219,8 @@ def entries_from_yaml(data: bytes, report: Issue, *, sections: Sequence[str] = (
 
     Args:
         data: its content.
-        report: called with kind and message of what is wrong.
-        sections: what is expected in it, for messages.
+        report: called with kind and message of each error.
+        sections: expected sections, for messages.
 
     Returns:
         Its entries; None where it cannot be read, which is reported as `unreadable_calibration`.
@@ -385,7 +385,7 @@ def calibration_from_lines(data: bytes, report: Callable[[int | None, str, str],
 
     Args:
         data: its content.
-        report: called with the line, the kind and the message of what cannot be used when it is asked for.
+        report: called with line, kind and message of each requested entry that cannot be used.
 
     Returns:
         Its lines by name; of several with one name the last counts.

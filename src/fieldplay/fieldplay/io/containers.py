@@ -216,7 +216,7 @@ class ListedFiles(FolderFiles):
 
 
 class FilesBelow(Files):
-    """The files below a folder of others, under the same names; those are closed by whoever opened them.
+    """The files below a folder of other Files, under the same names; the opener of those closes them.
 
     Args:
         files: the others.
@@ -481,7 +481,7 @@ def open_files(root: Path, report: Report) -> Files:
 
     Args:
         root: the folder or file.
-        report: called with a defect for what is damaged in it.
+        report: called with a defect for each damaged member.
 
     Returns:
         The files; close them.

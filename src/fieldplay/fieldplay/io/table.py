@@ -74,7 +74,7 @@ def fitting_limits(limits: Limits, some: TimedRows) -> Limits:
 
 
 class RowValidator:
-    """Goes through the rows of one file, block by block, and reports what is wrong with its lines.
+    """Validates the rows of one file, block by block, and reports defective lines.
 
     Rows without a possible time, or beyond `limits`, do not count. Rows out of their `ranges`, in a wrong order or
     behind a gap do. Where rows may share a time, these are `repeated`, which is counted and no defect.
@@ -119,7 +119,7 @@ class RowValidator:
         self._check_limits(parsed.only(possible), self.limits, first_line, kind="impossible_value", what="left out")
 
     def check_rows(self, rows: TimedRows, first_line: int) -> None:
-        """Report what is strange about the rows of a block that count, which are not none."""
+        """Report unusual valid rows of a block; there is at least one."""
         self._check_order(rows, first_line)
         for row, gap_ns in self._gaps.gaps(rows.stamp_ns) if self._gaps is not None else ():
             message = f"no row for {gap_ns / NS_PER_S:.3f} s before this one, at {_seconds(rows.stamp_ns[row])}"
@@ -165,7 +165,7 @@ def _seconds(stamp_ns: np.int64) -> str:
 
 
 class Watch(Protocol):
-    """What is shown each block of a table while it is looked through; see RevolutionFinder."""
+    """An observer that gets each block of a table while it is validated; see RevolutionFinder."""
 
     def add(self, rows: "TimedRows") -> None: ...
 
@@ -180,7 +180,7 @@ class TextBlock(NamedTuple):
 
 
 class TableText:
-    """The text of one file, read once from its beginning to its end."""
+    """The text of one file, read once from start to end."""
 
     def __init__(self, file: BufferedReader, name: str) -> None:
         self.issues: list[Defect] = []  # behind the last block
@@ -189,7 +189,7 @@ class TableText:
         self._is_broken = False
 
     def head(self) -> bytes:
-        """The beginning, whole lines if it is not all."""
+        """The start of the file, complete lines unless it is all."""
         head = b""
         try:
             while len(head) < HEAD_SIZE and (part := self._file.read1(HEAD_SIZE - len(head))):
@@ -257,7 +257,7 @@ class TableText:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A block of complete lines: its offset, and what it holds."""
+    """A block of complete lines: its offset and rows."""
 
     offset: int
     size: int
@@ -269,10 +269,10 @@ class TableBlock:
 
 
 class Table:
-    """A text table that was parsed once, line by line; its rows are kept, block by block.
+    """A text table, parsed once; its rows are cached block by block.
 
     Each defective line is reported once. Lines that are no rows, and rows beyond `limits`, do not count; rows after a
-    gap, rows whose time stands still or runs back, and rows with numbers out of the format's ranges are reported and
+    gap, rows whose time repeats or goes back, and rows with numbers out of the format's ranges are reported and
     count. `open_row` is the last line if it is a row without a line end, whose last number may be cut.
 
     Args:

@@ -1,4 +1,4 @@
-"""The rows of tables: which columns they have, the rows as parsed and as kept, and the cache that keeps them."""
+"""The rows of tables: their columns, parsed rows, and the cache of rows."""
 
 import math
 import threading
@@ -38,12 +38,12 @@ class Dialect:
     """How a table writes its rows: a column `time`, perhaps other clocks, numbers, and columns that are ignored.
 
     Args:
-        columns: names in the order of the file; those that begin with `_` are ignored.
+        columns: names in the order of the file; those that start with `_` are ignored.
         delimiter: between fields.
         decimal_comma: whether numbers have a comma for a point.
-        whitespace_delimited: blanks separate fields too, besides commas, as in the logs of some robots.
+        whitespace_delimited: blanks separate fields too, as in the logs of some robots.
         extract: by column, a regular expression whose first group is the number in its text.
-        partial: keep a row with a text that is no number, with NaN in its place; it is reported all the same.
+        partial: keep a row with a cell that is not a number, with NaN there; the cell is reported.
         digits: by clock that counts parts of a second, how many decimal digits these are: 3, 6 or 9.
         factors: by column in another unit than it should have, what its numbers are multiplied by.
     """
@@ -144,7 +144,7 @@ class TimedRows:
         values: numbers (n, k), in the file's units, in the order of `dialect.numbers`.
         line: line numbers (n,): in the file, from 1; of a parser in its block, from 0.
         lists: lists behind the columns (n, m), NaN behind the end of each; (n, 0) where there are none.
-        bad: what a parser says of the lines that are no rows, or of rows that are kept all the same.
+        bad: messages about lines that are not rows, and about rows with defective cells that are kept.
     """
 
     dialect: Dialect
@@ -292,7 +292,7 @@ def _concatenate_lists(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 class RowsFormat(Protocol):
-    """How one file writes its rows, and where they begin; see TableFormat."""
+    """The form of the rows of one file, and where they start; see TableFormat."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -307,7 +307,7 @@ class RowsFormat(Protocol):
 
 
 class RowsSpec(Protocol):
-    """What is known of a file of rows before it is seen; see TableSpec."""
+    """What the description states about a file of rows; see TableSpec."""
 
     @property
     def ranges(self) -> Mapping[str, tuple[float, float]]: ...

@@ -1,7 +1,7 @@
 """What archives hold, as columns: one record is many rows of one kind, in SI units, without files and without ROS.
 
-Every record has `stamp_ns` (n,). Quaternions are x y z w; covariances have the axes x y z, then the turns about them.
-A column that an archive does not hold is None. Axes are those of the frame that the dataset's description names.
+Every record has `stamp_ns` (n,). Quaternions are x y z w; covariances have the axes x y z, then the rotations about
+them. A column that an archive does not hold is None. Axes are those of the frame that the dataset's description names.
 """
 
 from bisect import bisect_right
@@ -358,7 +358,7 @@ class LaserScans(Record):
 
     Args:
         angle_min_rad: (n,).
-        angle_increment_rad: (n,), negative where the scanner turns clockwise.
+        angle_increment_rad: (n,), negative for a clockwise scanner.
         ranges_m: (n, k); +inf beyond the largest range, NaN where there is none and beyond the count.
         count: (n,) ranges of each scan.
         range_min_m: (n,).
@@ -407,7 +407,7 @@ class Vector(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Code(Record):
-    """Small numbers that stand for something, as the archive has them.
+    """Codes (small integers) as archived.
 
     Args:
         code: (n,) uint8.

@@ -43,7 +43,7 @@ def columns_of_records(rows: Sequence[Record]) -> Columns:
     """Concatenate records as one table.
 
     Args:
-        rows: records of one topic; they may lack columns or have other joints.
+        rows: records of one topic; columns may be missing, and joints differ.
 
     Returns:
         Arrays by name, sorted by `leaves_ns`; see `Recording.records`. Of no rows the two columns of times, empty.
@@ -406,8 +406,8 @@ class Recording(ABC):
         Returns:
             Arrays by name, a row for each message, in the order of `leaves_ns`, the times of publishing or of the log;
             `stamp_ns` are those in the messages. Units are in the names, quaternions are x y z w, covariances have the
-            axes x y z and then the rotations about them. A column that some messages lack is NaN there. Joints have
-            `names`, one for each column of `position`, not for each row. A message of several transforms or states
+            axes x y z and then the rotations about them. A column that some messages do not have is NaN there. Joints
+            have `names`, one for each column of `position`, not for each row. A message of several transforms or states
             gives a row for each. Of images and clouds there are only times and file names.
 
         Raises:
@@ -492,10 +492,10 @@ class Recording(ABC):
 
         Args:
             name: its full name, or how that ends.
-            suffix: an ending that the name may lack, such as `/compressed`.
+            suffix: an ending that may be omitted, such as `/compressed`.
 
         Returns:
-            What is known of the topic.
+            The topic's name, type, count, times and frames.
 
         Raises:
             UsageError: no topic or several fit; the message lists them.

@@ -1,4 +1,4 @@
-"""One trajectory laid upon another: by the first pose, or as near to all positions as it can be."""
+"""Alignment of trajectories: by the first pose, or by the best fit of all positions."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""An estimate against the truth: associated, aligned and compared in all ways at once."""
+"""Evaluation of an estimate: association, alignment and all errors."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
