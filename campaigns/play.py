@@ -17,7 +17,7 @@ from campaigns.play_model import Model, Moment, standing_at
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.playback import Playback, Sink
 from fieldplay.player.player_state import PlayPlan
-from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState
+from fieldplay.player.read_ahead import Data, MessageRun, QueuedMessage, ReadState
 
 MS = 1_000_000
 MOST_EVENTS = 3000  # a loop of microseconds has no end
@@ -97,13 +97,13 @@ class CaseReader:
     def awaited_ns(self) -> int | None:
         return self.queue[0][0] if self.is_awaited and self.queue else None
 
-    def ready(self, until_ns: int, most: int) -> list[QueuedMessage]:
+    def ready(self, until_ns: int, most: int) -> MessageRun:
         result = [self.queue[0][1]]
         for ready_ns, message in self.queue[1:most]:
             if ready_ns > self.time.ns or message.stamp_ns > until_ns or message.data is None:
                 break
             result.append(message)
-        return result
+        return MessageRun.of(*result)
 
     def take(self, count: int) -> None:
         del self.queue[:count]

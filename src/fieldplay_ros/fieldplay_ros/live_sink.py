@@ -57,7 +57,7 @@ DONE, INTERRUPTED = 0, 1  # why publishing a schedule ends
 PATIENCE_S = 5.0  # how long a subscriber may take to acknowledge before playing goes on without it
 NOTICED_S = 0.1  # a wait that is worth a line
 ASKS = 16  # so often at most it is asked for acknowledgements while a history of this depth fills
-LEAD_NS = 50_000_000  # so long before they are due messages are handed to what publishes them at their times
+LEAD_NS = 100_000_000  # so long before they are due messages are handed to what publishes them at their times
 
 
 class ReliableHistory:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.playback import TOGETHER_NS, Playback, Published, Schedule, Sink
 from fieldplay.player.player_state import PlayPlan
-from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState
+from fieldplay.player.read_ahead import Data, MessageRun, QueuedMessage, ReadState
 
 MS = 1_000_000
 S = 1000 * MS
@@ -53,9 +53,9 @@ class ListReader:
     def peek(self) -> QueuedMessage | ReadState:
         return self.messages[0] if self.messages else ReadState.END
 
-    def ready(self, until_ns: int, maximum: int) -> list[QueuedMessage]:
+    def ready(self, until_ns: int, maximum: int) -> MessageRun:
         further = takewhile(lambda each: each.stamp_ns <= until_ns and each.data is not None, self.messages[1:maximum])
-        return [self.messages[0], *further]
+        return MessageRun.of(self.messages[0], *further)
 
     def take(self, count: int) -> None:
         del self.messages[:count]

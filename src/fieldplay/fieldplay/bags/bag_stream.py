@@ -230,9 +230,9 @@ def raw_messages(record: Serialized) -> LazyBlock:
     """LazyBlock of a bag's messages, byte for byte."""
     view = record.view or record.load
 
-    def read(row: int) -> tuple[bytes | memoryview] | None:
+    def read(row: int) -> bytes | memoryview | None:
         try:
-            return (view(row),)
+            return view(row)
         except ArchiveError:
             return None
 

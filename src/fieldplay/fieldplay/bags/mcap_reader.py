@@ -41,6 +41,7 @@ from fieldplay.bags.mcap_records import (
 from fieldplay.bags.storage import (
     CACHE_BYTES,
     BagMessage,
+    BufferPool,
     MessageOffsets,
     StoredTopic,
     UnpackedBlocks,
@@ -125,6 +126,7 @@ class McapReader:
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
         self._blocks = UnpackedBlocks(self._unpack_chunk)
+        self._buffers = BufferPool()
         self._plain: dict[int, _Plain | None] = {OUTSIDE: _Plain(0, self._size)}
 
     def close(self) -> None:
@@ -251,7 +253,7 @@ class McapReader:
     def _chunk_bytes(self, record: _Record) -> bytes | memoryview:
         return self._plain_bytes(self._content(record), is_cut=record.there < record.length)
 
-    def _plain_bytes(self, content: bytes, *, is_cut: bool) -> bytes | memoryview:
+    def _plain_bytes(self, content: bytes | memoryview, *, is_cut: bool) -> bytes | memoryview:
         """The records of a chunk, as long as all chunks together do not unpack to far more than they are."""
         if self._unpacked_size > FILES_GAIN * self._limit and self._unpacked_size > LARGEST_GAIN * self._packed_size:
             raise ArchiveError(too_large_message(self._limit))
@@ -373,8 +375,10 @@ class McapReader:
     def _unpack_chunk(self, offset: int) -> bytes | memoryview:
         try:
             _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, offset))
-            content = os.pread(self._file.fileno(), min(length, self._size), offset + HEAD.size)
-            return self._plain_bytes(content, is_cut=len(content) < length)
+            length = min(length, self._size)
+            buffer = memoryview(self._buffers.take(length))
+            there = os.preadv(self._file.fileno(), [buffer[:length]], offset + HEAD.size)
+            return self._plain_bytes(buffer[:there].toreadonly(), is_cut=there < length)
         except BROKEN as error:
             raise ArchiveError(f"the chunk at byte {offset} cannot be unpacked: {error}") from None
 

@@ -1,5 +1,6 @@
 """What the storage file of a bag is to whoever writes it and to whoever reads it: the same for MCAP and SQLite."""
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,8 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.streams.message_block import MergedBlock
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
-CACHE_BYTES = 24 << 20  # of unpacked chunks: those of all topics that are read side by side
+CACHE_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
+USUAL_CACHE_BYTES, USUAL_BLOCKS = 12 << 20, 4  # of more chunks than these so many bytes are kept
 
 
 # What a bag says about its topics: types, how they were offered, and how many messages there are.
@@ -219,6 +221,10 @@ class NoStorage:
         pass
 
 
+(UNUSED,) = [sys.getrefcount(buffer) for buffer in [bytearray()]]  # references to one that only its pool knows
+BUFFER_STEP = 1 << 20  # buffers are multiples of so many bytes, so that they fit for more
+
+
 class UnpackedBlocks:
     """Blocks of a file, unpacked when they are needed; the last ones are kept. Several threads may use it."""
 
@@ -235,9 +241,33 @@ class UnpackedBlocks:
         data = self._unpack(block)
         with self._lock:
             self._cache[block] = data
-            while len(self._cache) > 1 and sum(map(len, self._cache.values())) > CACHE_BYTES:
+            while len(self._cache) > 1 and self._is_full():
                 self._cache.popitem(last=False)
         return data
+
+    def _is_full(self) -> bool:
+        size = sum(map(len, self._cache.values()))
+        return size > (CACHE_BYTES if len(self._cache) <= USUAL_BLOCKS else USUAL_CACHE_BYTES)
+
+
+class BufferPool:
+    """Buffers that are used again once nothing refers to them: to get fresh memory costs more than to read into it."""
+
+    def __init__(self) -> None:
+        self._buffers: list[bytearray] = []
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> bytearray:
+        """A buffer of at least so many bytes; it is in use as long as it, or a view of it, is referred to."""
+        with self._lock:
+            is_used = [sys.getrefcount(buffer) > UNUSED for buffer in self._buffers]
+            for buffer, used in zip(self._buffers, is_used, strict=True):
+                if not used and len(buffer) >= size:
+                    return buffer
+            self._buffers = [buffer for buffer, used in zip(self._buffers, is_used, strict=True) if used]
+            buffer = bytearray(-(-size // BUFFER_STEP) * BUFFER_STEP)
+            self._buffers.append(buffer)
+            return buffer
 
 
 def offsets_by_time(stamp_ns: NDArray[np.int64], block: NDArray[np.int64], offset: NDArray[np.int64]) -> MessageOffsets:

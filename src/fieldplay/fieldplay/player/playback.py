@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from threading import Condition
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from fieldplay.player.player_time import (
     SystemTime,
     Time,
 )
-from fieldplay.player.read_ahead import Data, QueuedMessage, ReadState, Run
+from fieldplay.player.read_ahead import Data, MessageRun, QueuedMessage, ReadState
 from fieldplay.streams.message_block import LARGE_BYTES
 
 WAITING = "waiting for subscribers"
@@ -89,7 +89,7 @@ class Reader(Protocol):
     """Gives messages in order, from some time on; see ReadAhead."""
 
     def peek(self) -> QueuedMessage | ReadState: ...
-    def ready(self, until_ns: int, most: int) -> Sequence[QueuedMessage]: ...
+    def ready(self, until_ns: int, most: int) -> MessageRun: ...
     def take(self, count: int) -> None: ...
     def pace(self, rate: float) -> None: ...
     def close(self) -> None: ...
@@ -114,13 +114,13 @@ class Jump(NamedTuple):
     """The play head has jumped, and what stands at the new place."""
 
     stamp_ns: int
-    static_messages: Run
+    static_messages: Sequence[QueuedMessage]
 
 
 class PublishSchedule(NamedTuple):
     """Messages to hand over ahead of their times, the shifts of their stamps, and the outgoing stamp before them."""
 
-    messages: Sequence[QueuedMessage]
+    run: MessageRun
     deltas_ns: Sequence[int]
     due_ns: NDArray[np.int64]
     previous_ns: int
@@ -160,7 +160,7 @@ class Playback:
         self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
         self._requests = 0  # how often something was requested that changes what is due, and when
         self._bound_ns = plan.first_ns  # the play head does not pass a message that has not left
-        self._scheduled: Sequence[QueuedMessage] = ()  # what the sink publishes by itself just now
+        self._scheduled: NDArray[np.int64] | None = None  # the times of what the sink publishes by itself just now
         self._settling = 0  # how many threads wait until nothing is being sent
         self._published = [0] * len(plan.restamps)
         self._skipped = [0] * len(plan.restamps)
@@ -224,7 +224,7 @@ class Playback:
             return self._schedule_or_wait(ahead, now, due_ns)
         if due_ns - now <= TOGETHER_NS:
             return (
-                self._take_due(_up_to_large(self._due_messages(ahead, now)), now)
+                self._take_due(self._due_messages(ahead, now), now)
                 if isinstance(ahead, QueuedMessage)
                 else self._finish_round()
             )
@@ -235,7 +235,7 @@ class Playback:
 
     def _wait_for_due(self, ahead: QueuedMessage, due_ns: int) -> Publish | None:
         """What is due at a time, put together before it comes; None where something else was requested meanwhile."""
-        requested, messages = self._requests, _up_to_large(self._due_messages(ahead, due_ns))
+        requested, messages = self._requests, self._due_messages(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
         now = self._time.now()
         if self._requests != requested or now < due_ns:  # woken for something else: less is due now
@@ -252,15 +252,14 @@ class Playback:
             wake_ns = self._next_tick_ns if is_tick_first else due_ns - self._sink.lead_ns // 2
             self._time.wait(self._changed, wake_ns)
             return None
-        messages = self._due_messages(ahead, until_ns, MAX_SCHEDULED)
-        stamp_ns = np.fromiter((message.stamp_ns for message in messages), np.int64, len(messages))
-        all_due_ns = self._clock.deadlines_ns(stamp_ns)
-        count = _length_up_to_pause(all_due_ns, until_ns)
-        self._scheduled = messages = messages[:count]
+        run = self._ready(ahead, until_ns, MAX_SCHEDULED)
+        all_due_ns = self._clock.deadlines_ns(run.stamp_ns)
+        run = run.part(0, _length_up_to_pause(all_due_ns, until_ns))
+        self._scheduled = run.stamp_ns
         self._sink.prepare()
         previous_ns = self._stamps.last_outgoing_ns
-        deltas_ns = self._stamps.deltas_ns(messages, self._clock.deadline_ns)
-        return PublishSchedule(messages, deltas_ns, all_due_ns[:count], previous_ns)
+        deltas_ns = self._stamps.deltas_ns(run.stamp_ns.tolist(), self._clock.deadline_ns)
+        return PublishSchedule(run, deltas_ns, all_due_ns[: len(run)], previous_ns)
 
     def _is_latched(self, ahead: QueuedMessage | ReadState) -> bool:
         """Whether a message is of what stands already where the play head is about to go on."""
@@ -271,12 +270,18 @@ class Playback:
     def _before_time(self, now: int) -> Publish:
         """It leaves before time goes on, or what is due then would wait behind a map."""
         assert self._reader is not None
-        messages = self._reader.ready(self._position_ns, 1)
+        messages = list(self._reader.ready(self._position_ns, 1))
         self._reader.take(1)
-        return Publish(messages, self._stamps.deltas_ns(messages, lambda _: now))
+        return Publish(messages, self._stamps.deltas_ns([messages[0].stamp_ns], lambda _: now))
 
-    def _due_messages(self, ahead: QueuedMessage, time_ns: int, most: int = MAX_TOGETHER) -> Sequence[QueuedMessage]:
+    def _due_messages(self, ahead: QueuedMessage, time_ns: int) -> Sequence[QueuedMessage]:
         """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
+        run = self._ready(ahead, time_ns, MAX_TOGETHER)
+        large = np.flatnonzero(run.sizes >= LARGE_BYTES)  # a pause waits for it
+        return list(run.part(0, int(large[0]) + 1) if len(large) else run)
+
+    def _ready(self, ahead: QueuedMessage, time_ns: int, most: int) -> MessageRun:
+        """What is due at a time and has been read."""
         assert self._reader is not None
         until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
         if self._longest_ns:
@@ -288,11 +293,9 @@ class Playback:
         self._reader.take(len(messages))
         self._bound_ns = messages[-1].stamp_ns
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
-        return Publish(
-            messages,
-            self._stamps.deltas_ns(messages, lambda stamp_ns: min(self._clock.deadline_ns(stamp_ns), now)),
-            *lags,
-        )
+        stamps_ns = [message.stamp_ns for message in messages]
+        deltas_ns = self._stamps.deltas_ns(stamps_ns, lambda stamp_ns: min(self._clock.deadline_ns(stamp_ns), now))
+        return Publish(messages, deltas_ns, *lags)
 
     def _next_ready(self) -> QueuedMessage | ReadState:
         """The next message that is one; those without data are counted."""
@@ -327,7 +330,7 @@ class Playback:
             self._stamps.shift_ns += plan.last_ns + plan.gap_ns - plan.first_ns
         self._move_to(plan.first_ns, plan.static_tf_at(plan.first_ns))
 
-    def _move_to(self, position_ns: int, static_messages: Run | None = None) -> None:
+    def _move_to(self, position_ns: int, static_messages: Sequence[QueuedMessage] | None = None) -> None:
         if self._reader is not None:
             self._reader.close()
         self._reader = self._open_reader(position_ns)
@@ -336,7 +339,7 @@ class Playback:
         self._clock.stop_at(position_ns)
         self._stamps.forget()
         self._ended = False
-        self._jump = Jump(position_ns + self._stamps.shift_ns, static_messages or [])
+        self._jump = Jump(position_ns + self._stamps.shift_ns, static_messages or ())
         self._notify()
 
     def _tick(self) -> Tick:
@@ -378,20 +381,19 @@ class Playback:
 
     def _send_schedule(self, out: PublishSchedule) -> None:
         """Have the sink publish; what it has not when it is interrupted stays with the reader."""
-        data = [self._restamped(*each) for each in zip(out.messages, out.deltas_ns, strict=True)]
-        feeds = np.fromiter((message.feed for message in out.messages), np.int32, len(data))
-        count, lag_ns, largest_lag_ns = self._sink.publish_schedule(Schedule(feeds, data, out.due_ns))
-        for feed, number in enumerate(np.bincount(feeds[:count]).tolist()):
-            self._published[feed] += number
+        run, deltas_ns = out.run, out.deltas_ns
+        data = list(map(self._restamped, run, deltas_ns)) if any(deltas_ns) else cast(Sequence[Data], run.data)
+        number, lag_ns, largest_lag_ns = self._sink.publish_schedule(Schedule(run.feeds, data, out.due_ns))
+        for feed, count in enumerate(np.bincount(run.feeds[:number]).tolist()):
+            self._published[feed] += count
         with self._changed:
             assert self._reader is not None
-            self._reader.take(count)
-            self._bound_ns = out.messages[min(count, len(out.messages) - 1)].stamp_ns
-            self._scheduled = ()
-            if count < len(data):
-                last = out.messages[count - 1].stamp_ns + out.deltas_ns[count - 1] if count else out.previous_ns
-                self._stamps.rewind(last)
-        if count:
+            self._reader.take(number)
+            self._bound_ns = int(run.stamp_ns[min(number, len(run) - 1)])
+            self._scheduled = None
+            if number < len(run):
+                self._stamps.rewind(run[number - 1].stamp_ns + deltas_ns[number - 1] if number else out.previous_ns)
+        if number:
             self._lag_ns = lag_ns
             self._report_lag(largest_lag_ns)
 
@@ -502,7 +504,7 @@ class Playback:
             assert self._reader is not None
             self._reader.take(1)
             now = self._time.now()
-            out = Publish([message], self._stamps.deltas_ns([message], lambda _: now))
+            out = Publish([message], self._stamps.deltas_ns([message.stamp_ns], lambda _: now))
             tick = self._tick() if self._tick_ns else None
             steps: list[Action | None] = [self._take_jump(), tick, out]
             self._busy = True
@@ -541,8 +543,8 @@ class Playback:
     @property
     def _position_ns(self) -> int:
         bound_ns = self._bound_ns
-        if self._scheduled:
-            bound_ns = self._scheduled[min(self._sink.progress, len(self._scheduled) - 1)].stamp_ns
+        if self._scheduled is not None:
+            bound_ns = int(self._scheduled[min(self._sink.progress, len(self._scheduled) - 1)])
         return min(self._clock.position_ns, bound_ns)
 
     def _state(self) -> str:
@@ -551,13 +553,6 @@ class Playback:
         if self._held:
             return WAITING
         return "paused" if self._paused else "playing"
-
-
-def _up_to_large(messages: Sequence[QueuedMessage]) -> Sequence[QueuedMessage]:
-    """The messages up to the first large one: a pause waits for it."""
-    sizes = (len(message.data or b"") for message in messages)
-    large = next((index for index, size in enumerate(sizes) if size >= LARGE_BYTES), len(messages))
-    return messages[: large + 1]
 
 
 def _length_up_to_pause(due_ns: NDArray[np.int64], until_ns: int) -> int:

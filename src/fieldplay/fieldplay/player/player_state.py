@@ -13,7 +13,6 @@ from fieldplay.player.options import PlayOptions
 from fieldplay.player.read_ahead import (
     QueuedMessage,
     ReadAhead,
-    Run,
     Workers,
     message_tasks,
     messages_of_span,
@@ -48,13 +47,13 @@ class PlayPlan:
     playing goes on from a time to which it has jumped: the odometry starts anew there, on the truth.
     """
 
-    static_messages: Run
+    static_messages: Sequence[QueuedMessage]
     restamps: Sequence[Restamp | None]
     archive_ns: int
     first_ns: int
     last_ns: int
     gap_ns: int
-    static_tf_at: Callable[[int], Run] = lambda stamp_ns: []
+    static_tf_at: Callable[[int], Sequence[QueuedMessage]] = lambda stamp_ns: []
     latched: frozenset[int] = frozenset()
 
 
@@ -76,7 +75,7 @@ def play_plan(
         raise UsageError(f"start: expected less than the {length_s:.3f} s of the archive, got {chosen.start_s} s")
 
     @lru_cache(maxsize=4)
-    def static_tf_at(stamp_ns: int) -> Run:
+    def static_tf_at(stamp_ns: int) -> Sequence[QueuedMessage]:
         static = static_feed(archive, chosen, window.first_ns, stamp_ns)
         numbers = [number for number, feed in enumerate(feeds) if feed.static]
         return _all(static, numbers[0]) if static is not None and numbers else []

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.options import Stamps
-from fieldplay.player.read_ahead import QueuedMessage
 
 Now = Callable[[], int]
 
@@ -138,11 +137,11 @@ class OutgoingStamps:
         self.last_outgoing_ns = 0
         self.shift_ns = 0
 
-    def deltas_ns(self, messages: Sequence[QueuedMessage], deadline_ns: Callable[[int], int]) -> list[int]:
-        """What is added to the times inside messages that are due at monotonic times by their own."""
+    def deltas_ns(self, stamps_ns: Sequence[int], deadline_ns: Callable[[int], int]) -> list[int]:
+        """What is added to the times inside messages of these times, which are due at monotonic times by their own."""
         if not self._is_now:
-            return [self.shift_ns] * len(messages)
-        return [self._outgoing_ns(message.stamp_ns, deadline_ns) - message.stamp_ns for message in messages]
+            return [self.shift_ns] * len(stamps_ns)
+        return [self._outgoing_ns(stamp_ns, deadline_ns) - stamp_ns for stamp_ns in stamps_ns]
 
     def _outgoing_ns(self, stamp_ns: int, deadline_ns: Callable[[int], int]) -> int:
         if stamp_ns != self._stamp_ns:

@@ -39,6 +39,61 @@ class QueuedMessage(NamedTuple):
     data: Data | None
 
 
+@dataclass(frozen=True, eq=False)
+class MessageRun:
+    """Messages (n,) that follow each other in time, all with data, or one of a row that proved defective.
+
+    Args:
+        feeds: the feed of each (n,).
+        stamp_ns: its time (n,), not descending.
+        sizes: its bytes (n,).
+        data: its contents.
+    """
+
+    feeds: NDArray[np.int32]
+    stamp_ns: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    data: Sequence[Data | None]
+
+    @classmethod
+    def of(cls, *messages: QueuedMessage) -> "MessageRun":
+        """Make a run of messages."""
+        columns = zip(*((feed, stamp_ns, len(data or b"")) for feed, stamp_ns, data in messages), strict=True)
+        feeds, stamp_ns, sizes = (np.array(column, np.int64) for column in columns)
+        return cls(feeds.astype(np.int32), stamp_ns, sizes, [message.data for message in messages])
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> QueuedMessage:
+        return QueuedMessage(int(self.feeds[index]), int(self.stamp_ns[index]), self.data[index])
+
+    def __iter__(self) -> Iterator[QueuedMessage]:
+        return map(QueuedMessage, self.feeds.tolist(), self.stamp_ns.tolist(), self.data)
+
+    def part(self, start: int, stop: int) -> "MessageRun":
+        """The messages start <= i < stop."""
+        if (start, stop) == (0, len(self)):
+            return self
+        chosen = slice(start, stop)
+        return MessageRun(self.feeds[chosen], self.stamp_ns[chosen], self.sizes[chosen], self.data[chosen])
+
+    @property
+    def cost(self) -> int:
+        """The bytes that they take."""
+        return int(self.sizes.sum()) + OVERHEAD * len(self)
+
+
+def join_runs(runs: Sequence[MessageRun]) -> MessageRun:
+    """One run of several that follow each other."""
+    if len(runs) == 1:
+        return runs[0]
+    feeds, stamp_ns, sizes = (
+        np.concatenate([getattr(run, name) for run in runs]) for name in ("feeds", "stamp_ns", "sizes")
+    )
+    return MessageRun(feeds, stamp_ns, sizes, [data for run in runs for data in run.data])
+
+
 @dataclass(frozen=True)
 class LazyMessage:
     """A message that is yet to be made: from a row that may prove defective, then there is none."""
@@ -48,8 +103,7 @@ class LazyMessage:
     make: Callable[[], Data | None]
 
 
-Run = list[QueuedMessage]
-Task = Run | LazyMessage
+Task = MessageRun | LazyMessage
 
 
 def message_tasks(
@@ -71,7 +125,7 @@ def message_tasks(
             start, count = start + count, min(2 * count, PER_PART)
 
 
-def messages_of_span(feed: TopicStream, number: int, index: int) -> Run:
+def messages_of_span(feed: TopicStream, number: int, index: int) -> list[QueuedMessage]:
     """All messages of one span."""
     stamp_ns, loaded = feed.load(index)
     block, is_valid = loaded.encode(np.arange(len(stamp_ns)))
@@ -80,23 +134,28 @@ def messages_of_span(feed: TopicStream, number: int, index: int) -> Run:
 
 
 def _tasks_of_slice(merged: MergedSlice[LazyBlock]) -> Iterator[Task]:
-    """The light messages in runs, between the heavy ones."""
-    heavy = {
+    """The light messages in runs, between the heavy ones and those without data."""
+    single: dict[int, Task] = {
         int(position): _lazy_message(span_slice, row, int(merged.stamp_ns[position]))
         for span_slice in merged.slices
         if span_slice.loaded.is_heavy
         for row, position in enumerate(span_slice.positions)
     }
-    light, positions = _light_messages(merged)
+    light = [span_slice for span_slice in merged.slices if not span_slice.loaded.is_heavy]
+    source, good, block = encode_messages(merged, light)
+    for position in np.flatnonzero((source >= 0) & ~good).tolist():
+        single[position] = MessageRun.of(QueuedMessage(int(source[position]), int(merged.stamp_ns[position]), None))
+    positions = np.flatnonzero(good)
+    run = MessageRun(source[good].astype(np.int32), merged.stamp_ns[good], block.size, block.tolist())
     done = 0
-    for position in sorted(heavy):
+    for position in sorted(single):
         cut = int(np.searchsorted(positions, position))
         if cut > done:
-            yield light[done:cut]
+            yield run.part(done, cut)
         done = cut
-        yield heavy[position]
-    if done < len(light):
-        yield light[done:]
+        yield single[position]
+    if done < len(run):
+        yield run.part(done, len(run))
 
 
 def _lazy_message(span_slice: SpanSlice[LazyBlock], row: int, stamp_ns: int) -> LazyMessage:
@@ -105,21 +164,6 @@ def _lazy_message(span_slice: SpanSlice[LazyBlock], row: int, stamp_ns: int) -> 
         return block.tolist()[0] if is_valid.all() else None
 
     return LazyMessage(span_slice.source, stamp_ns, make)
-
-
-def _light_messages(merged: MergedSlice[LazyBlock]) -> tuple[Run, NDArray[np.intp]]:
-    """The light messages of a part, and their positions (n,) in it."""
-    source, good, block = encode_messages(
-        merged, [span_slice for span_slice in merged.slices if not span_slice.loaded.is_heavy]
-    )
-    data = iter(block.tolist())
-    there = source >= 0
-    columns = (column[there].tolist() for column in (source, merged.stamp_ns, good))
-    run = [
-        QueuedMessage(number, stamp, next(data) if is_good else None)
-        for number, stamp, is_good in zip(*columns, strict=True)
-    ]
-    return run, np.flatnonzero(there)
 
 
 OpenTasks = Callable[[Check], Iterator[Task]]
@@ -151,11 +195,11 @@ class _Pending:
     data: Data | None = None
     error: BaseException | None = None
 
-    def message(self) -> QueuedMessage:
+    def message(self) -> MessageRun:
         """What was made; raises what went wrong with it."""
         if self.error is not None:
             raise self.error
-        return QueuedMessage(self.feed, self.stamp_ns, self.data)
+        return MessageRun.of(QueuedMessage(self.feed, self.stamp_ns, self.data))
 
 
 class Workers(AbstractContextManager["Workers"]):
@@ -199,8 +243,8 @@ class ReadAhead:
         self._ahead_ns = AHEAD_NS
         self._changed = workers.changed
         self._room = Condition(workers.lock)
-        self._queue: deque[QueuedMessage | _Pending] = deque()
-        self._hand: list[QueuedMessage] = []  # what was shown, and not taken yet
+        self._queue: deque[MessageRun | _Pending] = deque()
+        self._start = 0  # how many messages of the first run are taken
         self._needed: tuple[int, int] | None = None
         self._is_awaited = False
         self._closed = False
@@ -210,26 +254,41 @@ class ReadAhead:
 
     def peek(self) -> QueuedMessage | ReadState:
         """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
-        return self._hand[0] if self._hand else self._next()
+        run = self._first()
+        return run if isinstance(run, ReadState) else run[self._start]
 
-    def ready(self, until_ns: int, most: int) -> Sequence[QueuedMessage]:
+    def ready(self, until_ns: int, most: int) -> MessageRun:
         """The message that peek gave, and what lies ready up to a time, at most so many."""
-        hand, queue = self._hand, self._queue
-        while len(hand) < most and queue:
-            entry = queue[0]
-            if entry.stamp_ns > until_ns or entry.data is None:
-                break  # also one that is yet to be made, or cannot be
-            queue.popleft()
-            hand.append(entry if isinstance(entry, QueuedMessage) else entry.message())
-        count = 1
-        while count < len(hand) and count < most and hand[count].stamp_ns <= until_ns:
-            count += 1
-        return hand[:count]
+        runs: list[MessageRun] = []
+        count, start = 0, self._start
+        for index, entry in enumerate(self._queue):
+            if isinstance(entry, _Pending):
+                if entry.data is None:
+                    break  # it is yet to be made, or cannot be
+                entry = self._queue[index] = entry.message()
+            if runs and (entry.data[0] is None or entry.stamp_ns[0] > until_ns):
+                break
+            stop = int(np.searchsorted(entry.stamp_ns, until_ns, side="right"))
+            runs.append(entry.part(start, min(max(stop, start + 1), start + most - count)))
+            count, start = count + len(runs[-1]), 0
+            if count >= most or stop < len(entry):
+                break
+        return join_runs(runs)
 
     def take(self, count: int) -> None:
         """Take away so many of what was shown."""
-        taken, self._hand = self._hand[:count], self._hand[count:]
-        self._release(sum(map(_cost, taken)))
+        cost = 0
+        while count:
+            run = self._queue[0]
+            assert isinstance(run, MessageRun)
+            stop = min(self._start + count, len(run))
+            cost += run.part(self._start, stop).cost
+            count -= stop - self._start
+            self._start = stop
+            if stop == len(run):
+                self._queue.popleft()
+                self._start = 0
+        self._release(cost)
 
     def pace(self, rate: float) -> None:
         """At which rate it is taken: so much of the archive's time is read ahead that it is a second then."""
@@ -245,10 +304,10 @@ class ReadAhead:
                 if isinstance(entry, _Pending) and entry.future is not None:
                     entry.future.cancel()
             self._queue.clear()
-            self._hand = []
+            self._start = 0
             self._room.notify_all()
 
-    def _next(self) -> QueuedMessage | ReadState:
+    def _first(self) -> MessageRun | ReadState:
         if not self._queue:
             if self._reading.done():
                 self._reading.result()
@@ -256,13 +315,12 @@ class ReadAhead:
             self._is_awaited = True
             return ReadState.WAITING
         entry = self._queue[0]
-        if isinstance(entry, _Pending) and entry.future is not None:
-            self._is_awaited = True
-            return ReadState.WAITING
-        message = entry if isinstance(entry, QueuedMessage) else entry.message()
-        self._queue.popleft()
-        self._hand.append(message)
-        return message
+        if isinstance(entry, _Pending):
+            if entry.future is not None:
+                self._is_awaited = True
+                return ReadState.WAITING
+            entry = self._queue[0] = entry.message()
+        return entry
 
     def _read(self, open_tasks: OpenTasks) -> None:
         """What the reading thread does."""
@@ -279,11 +337,10 @@ class ReadAhead:
         if self._closed:
             raise _Closed
 
-    def _put_run(self, run: Run) -> None:
-        cost = sum(map(_cost, run))
+    def _put_run(self, run: MessageRun) -> None:
         with self._changed:
-            self._reserve(cost, run[0].stamp_ns)
-            self._queue.extend(run)
+            self._reserve(run.cost, int(run.stamp_ns[0]))
+            self._queue.append(run)
             self._notify()
 
     def _put_heavy(self, lazy: LazyMessage) -> None:
@@ -309,9 +366,11 @@ class ReadAhead:
         """Whether bytes of a time may be read: so little lies ready, and not for so long a time."""
         if not self.held:
             return True
-        oldest = self._hand[0] if self._hand else self._queue[0] if self._queue else None
-        is_near = oldest is None or stamp_ns - oldest.stamp_ns <= self._ahead_ns
-        return is_near and self.held + cost <= self._workers.limit
+        if not self._queue:
+            return self.held + cost <= self._workers.limit
+        first = self._queue[0]
+        oldest_ns = first.stamp_ns if isinstance(first, _Pending) else int(first.stamp_ns[self._start])
+        return stamp_ns - oldest_ns <= self._ahead_ns and self.held + cost <= self._workers.limit
 
     def _release(self, cost: int) -> None:
         self.held -= cost
@@ -338,7 +397,3 @@ class ReadAhead:
             if self._is_awaited:
                 self._is_awaited = False
                 self._changed.notify_all()
-
-
-def _cost(message: QueuedMessage) -> int:
-    return len(message.data or b"") + OVERHEAD

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,8 @@ class MessageBlock:
         Returns:
             The block.
         """
+        if all(type(message) is bytes for message in messages):
+            return cls(np.fromiter(map(len, messages), np.int64, len(messages)), [(None, cast(list[bytes], messages))])
         chunks = [tuple(_flat(chunk) for chunk in _chunks(message)) for message in messages]
         return cls(np.array([sum(map(len, each)) for each in chunks], np.int64), [(None, chunks)])
 
@@ -161,18 +163,20 @@ class MessageBlock:
                     messages[index] = data[start : start + width]
             else:
                 for index, chunks in zip(own, contents, strict=True):
-                    messages[index] = _complete(chunks, sum(map(len, chunks)))
+                    messages[index] = chunks if isinstance(chunks, bytes) else _complete(chunks)
         return messages
 
 
 # Where the messages of a part stand in the block, ascending, None for all of it; and their rows or chunks.
-_Part = tuple[Positions | None, NDArray[np.uint8] | Sequence[tuple[memoryview, ...]]]
+_Part = tuple[Positions | None, NDArray[np.uint8] | Sequence[bytes | tuple[memoryview, ...]]]
 
 
-def _copy_chunks(messages: Sequence[tuple[memoryview, ...]], target: NDArray[np.uint8], offset: Positions) -> None:
+def _copy_chunks(
+    messages: Sequence[bytes | tuple[memoryview, ...]], target: NDArray[np.uint8], offset: Positions
+) -> None:
     view = target.data
     for chunks, start in zip(messages, offset.tolist(), strict=True):
-        for chunk in chunks:
+        for chunk in (chunks,) if isinstance(chunks, bytes) else chunks:
             end = start + len(chunk)
             if len(chunk) < LARGE_BYTES:
                 view[start:end] = chunk
@@ -187,8 +191,9 @@ def _chunks(message: BytesLike | Chunks) -> Chunks:
     return message
 
 
-def _complete(chunks: Sequence[memoryview], size: int) -> bytes | memoryview:
+def _complete(chunks: Sequence[memoryview]) -> bytes | memoryview:
     """The bytes of a message; a large one that is in one chunk is not copied."""
+    size = sum(map(len, chunks))
     if len(chunks) == 1 and isinstance(data := chunks[0].obj, bytes) and len(data) == size:
         return data
     if size < LARGE_BYTES:

@@ -140,7 +140,7 @@ class LazyBlock:
         return cls(encode)
 
     @classmethod
-    def one_by_one(cls, make: Callable[[int], Chunks | None], *, is_heavy: bool = True) -> "LazyBlock":
+    def one_by_one(cls, make: Callable[[int], BytesLike | Chunks | None], *, is_heavy: bool = True) -> "LazyBlock":
         """Make messages row by row.
 
         Args:
@@ -152,7 +152,7 @@ class LazyBlock:
         """
 
         def encode(rows: NDArray[np.intp]) -> Encoded:
-            messages = [make(int(row)) for row in rows]
+            messages = [make(row) for row in rows.tolist()]
             block = MessageBlock.of_messages([chunks for chunks in messages if chunks is not None])
             return block, np.array([chunks is not None for chunks in messages], bool)
 

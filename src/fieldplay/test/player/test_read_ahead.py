@@ -20,6 +20,7 @@ from fieldplay.player.read_ahead import (
     OVERHEAD,
     Check,
     LazyMessage,
+    MessageRun,
     QueuedMessage,
     ReadAhead,
     ReadState,
@@ -59,8 +60,8 @@ def opener(*tasks: Task) -> Callable[[Check], Iterator[Task]]:
     return lambda check: iter(tasks)
 
 
-def light(stamp: int, size: int = 10) -> list[QueuedMessage]:
-    return [QueuedMessage(0, stamp, bytes(size))]
+def light(stamp: int, size: int = 10) -> MessageRun:
+    return MessageRun.of(QueuedMessage(0, stamp, bytes(size)))
 
 
 def test_messages_stay_in_order_when_first_is_ready_last() -> None:
@@ -107,7 +108,15 @@ def test_read_ahead_is_bounded_by_bytes(heavy: bool) -> None:
 
 
 def test_ready_messages_up_to_a_time_are_taken_together() -> None:
-    tasks = [light(1), light(2), light(2), light(3, 20_000), light(3), light(4), [QueuedMessage(0, 4, None)]]
+    tasks = [
+        light(1),
+        light(2),
+        light(2),
+        light(3, 20_000),
+        light(3),
+        light(4),
+        MessageRun.of(QueuedMessage(0, 4, None)),
+    ]
     with Workers(limit=10**6) as workers:
         reader = workers.open(opener(*tasks))
         reader._reading.result(PATIENCE_S)
@@ -318,8 +327,9 @@ def test_defective_light_row_is_message_without_data() -> None:
         return MessageBlock.of_messages([b"%d" % row for row in rows[is_valid]]), is_valid
 
     feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), LazyBlock(encode)))
-    (run,) = message_tasks([feed], 0, 2, lambda: None)
-    assert run == [QueuedMessage(0, 0, b"0"), QueuedMessage(0, 1, None), QueuedMessage(0, 2, b"2")]
+    with Workers(limit=10**6) as workers:
+        messages = all_messages(workers, workers.open(lambda check: message_tasks([feed], 0, 2, check)))
+    assert messages == [QueuedMessage(0, 0, b"0"), QueuedMessage(0, 1, None), QueuedMessage(0, 2, b"2")]
 
 
 def test_taken_messages_are_freed_without_garbage_collection() -> None:
