@@ -140,6 +140,12 @@ class RunningCommand:
                 break
         return read
 
+    @property
+    def state(self) -> str:
+        """Whether it runs, or how it has ended."""
+        code = self._process.poll()
+        return "it still runs" if code is None else f"it has ended with {code}"
+
     def terminate(self) -> None:
         self._process.terminate()
 
