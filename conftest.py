@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from fieldplay_testing.session import pytest_terminal_summary as pytest_terminal
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 UNDERLAY = Path(__file__).parent / "underlay"
+WAITING = ("test/launch/", "src/fieldplay_ros/", "underlay/")  # for processes, discovery and the time of playing
 IMPORTED_AS = {"tf2_ros": "tf2_ros_programs", "tf2_ros_py": "tf2_ros"}  # where it is not the package's own name
 
 
@@ -42,6 +45,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "PYTEST_XDIST_WORKER" in os.environ:
         folders = config.getini("testpaths")
         items.sort(key=lambda item: (*(item.nodeid.startswith(f"{name}/") for name in reversed(folders)), item.path))
+        items[:] = spread_waiting(items)
+
+
+def spread_waiting(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Put the files whose tests wait for processes evenly between those that compute: they run side by side then."""
+    files = [list(group) for _, group in groupby(items, lambda item: item.path)]
+    waiting = [file for file in files if file[0].nodeid.startswith(WAITING)]
+    computing = [file for file in files if not file[0].nodeid.startswith(WAITING)]
+    step = len(computing) / (len(waiting) or 1)
+    places = [(index, file) for index, file in enumerate(computing)]
+    places += [(step * index - 0.5, file) for index, file in enumerate(waiting)]
+    return [item for _, file in sorted(places, key=lambda place: place[0]) for item in file]
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -477,7 +477,7 @@ run_tests() { # [PYTEST ARGS...]
   activate
   cd -- "$root"
   if [ $# -eq 0 ]; then
-    set -- -n 2 --dist loadfile --no-loadscope-reorder # launches, which wait a lot, beside others
+    set -- -n 3 --dist loadfile --no-loadscope-reorder # launches, which wait a lot, beside two that compute
     if [ "$base" = wheels ]; then set -- "$@" "${NAME_HANGS[@]}"; fi # Jazzy's pytest cannot
     if [ "$base" = oldest ]; then set -- "$@" test src; fi
   fi

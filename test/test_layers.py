@@ -5,6 +5,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -73,15 +74,10 @@ def modules(package: str) -> Iterator[Path]:
 
 
 def imported_packages(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return {name.partition(".")[0] for name in names}
+    return {name.partition(".")[0] for name in imported_names(path)}
 
 
+@cache
 def folder_of(name: str) -> str:
     """The folder (dotted) of one of our modules or packages; nothing of what is not ours."""
     path = SRC / name.partition(".")[0] / name.replace(".", "/")
@@ -90,14 +86,16 @@ def folder_of(name: str) -> str:
     return name.rpartition(".")[0] if path.with_suffix(".py").is_file() else ""
 
 
-def imported_names(path: Path) -> Iterator[str]:
+@cache
+def imported_names(path: Path) -> tuple[str, ...]:
     """What a file imports: modules, and what may be modules."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(names)
 
 
 def test_folder_of_library_imports_only_those_before_it() -> None:

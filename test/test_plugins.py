@@ -77,7 +77,8 @@ def test_package_with_entry_points_adds_dataset_computation_and_command(plugin: 
     assert run("tracks", "a", "b", path=path) == "tracks of a b\n"
     assert "name the tracks" in run("--help", path=path)
     assert any(line.startswith("tracks ") for line in run("list", path=path).splitlines())
-    run("sample", "ameds", str(tmp_path / "sample"), "--seconds", "2", path=path)
+    small = ("--image-rate-hz", "0.5", "--lidar-rate-hz", "0.5", "--image-shrink", "8")
+    run("sample", "ameds", str(tmp_path / "sample"), "--seconds", "2", *small, path=path)
     result = json.loads(run("info", str(tmp_path / "sample"), "--dataset", "tracks", "--json", path=path))
     assert result["dataset"] == "tracks"
     where = ("--dataset", "tracks", "--derived", "--topics", "wheels")

@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ NOT_INSTALLED = {*sys.stdlib_module_names, "compression", "_typeshed"}  # `compr
 BY_NAME = re.compile(r"import_module\(\"([\w.]+)\"\)")
 
 
-def imported(folder: Path) -> set[str]:
+@cache
+def imported(folder: Path) -> frozenset[str]:
     """The libraries, and the packages of ROS and of ours, that a folder imports anywhere."""
     names: set[str] = set()
     for path in folder.rglob("*.py"):
@@ -35,7 +37,7 @@ def imported(folder: Path) -> set[str]:
         for name in (*names_in(ast.parse(text)), *BY_NAME.findall(text)):
             parts = name.split(".")
             names.add(".".join(parts[:2]) if parts[0] == "backports" else parts[0])
-    return names - NOT_INSTALLED
+    return frozenset(names - NOT_INSTALLED)
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:

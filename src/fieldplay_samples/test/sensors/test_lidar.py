@@ -41,6 +41,17 @@ def at_rest(scene: Scene, lidar: Spinning = VLP32C, *, noise_m: float = 0.0, see
     return sweep(scene, lidar, lambda times: np.tile(static_scan(), (len(times), 1, 1)), 0.0, noise_m=noise_m, rng=rng)
 
 
+@pytest.fixture(scope="module")
+def cloud(scene: Scene) -> Sweep:
+    """A sweep over the scene, without noise."""
+    return at_rest(scene)
+
+
+@pytest.fixture(scope="module")
+def room_cloud(room: Scene) -> Sweep:
+    return at_rest(room)
+
+
 def azimuth_without_offset(cloud: Sweep) -> Array:
     azimuth = np.arctan2(cloud.points_m[:, 1], cloud.points_m[:, 0])
     return np.asarray(azimuth + np.deg2rad(VLP32C.azimuth_offsets_deg)[cloud.laser])
@@ -63,8 +74,7 @@ def test_each_point_lies_on_cone_of_its_laser(scene: Scene) -> None:
     np.testing.assert_allclose(elevation, np.array(VLP32C.elevations_deg)[cloud.laser], atol=1e-4)
 
 
-def test_points_come_in_firing_order_clockwise_seen_from_above(scene: Scene) -> None:
-    cloud = at_rest(scene)
+def test_points_come_in_firing_order_clockwise_seen_from_above(cloud: Sweep) -> None:
     assert (np.diff(cloud.time_s) >= 0).all()
     assert 0 <= cloud.time_s[0] < 1e-3
     assert TURN_S - 1e-3 < cloud.time_s[-1] < TURN_S
@@ -72,30 +82,28 @@ def test_points_come_in_firing_order_clockwise_seen_from_above(scene: Scene) -> 
     np.testing.assert_allclose(np.angle(np.exp(1j * turned)), 0.0, atol=1e-5)
 
 
-def test_lasers_fire_in_pairs_within_column(room: Scene) -> None:
-    cloud = at_rest(room)
-    column = np.floor(cloud.time_s / 55.296e-6 + 1e-6)
-    np.testing.assert_allclose(cloud.time_s - column * 55.296e-6, cloud.laser // 2 * 2.304e-6, atol=1e-9)
+def test_lasers_fire_in_pairs_within_column(room_cloud: Sweep) -> None:
+    column = np.floor(room_cloud.time_s / 55.296e-6 + 1e-6)
+    np.testing.assert_allclose(room_cloud.time_s - column * 55.296e-6, room_cloud.laser // 2 * 2.304e-6, atol=1e-9)
 
 
-def test_most_rays_of_rover_in_hollow_meet_something_and_misses_are_skipped(scene: Scene) -> None:
-    cloud = at_rest(scene)
+def test_most_rays_of_rover_in_hollow_meet_something_and_misses_are_skipped(cloud: Sweep) -> None:
     assert 60_000 < len(cloud.points_m) < 115_744
     assert np.isfinite(cloud.points_m).all()
     assert len(cloud.points_m) == len(cloud.intensity) == len(cloud.time_s) == len(cloud.laser)
     assert np.linalg.norm(cloud.points_m, axis=1).max() <= VLP32C.farthest_m
 
 
-def test_walls_are_measured_at_their_distance(room: Scene) -> None:
-    points = at_rest(room).points_m
+def test_walls_are_measured_at_their_distance(room_cloud: Sweep) -> None:
+    points = room_cloud.points_m
     on_wall = np.abs(np.abs(points[:, :2]).max(axis=1) - 5.0) < 1e-4
     below = points[:, 2] < 0
     assert on_wall[~below].all()
     assert on_wall.mean() > 0.7
 
 
-def test_ranges_are_scattered_by_noise_and_nothing_else_is(room: Scene) -> None:
-    clean, noisy = at_rest(room), at_rest(room, noise_m=0.03)
+def test_ranges_are_scattered_by_noise_and_nothing_else_is(room: Scene, room_cloud: Sweep) -> None:
+    clean, noisy = room_cloud, at_rest(room, noise_m=0.03)
     np.testing.assert_array_equal(clean.time_s, noisy.time_s)
     error = np.linalg.norm(noisy.points_m, axis=1) - np.linalg.norm(clean.points_m, axis=1)
     assert error.std() == pytest.approx(0.03, rel=0.03)
@@ -149,9 +157,8 @@ def test_planar_scanner_measures_along_its_angles(room: Scene) -> None:
     assert np.isinf(scan(room, static_scan(), bearings, farthest_m=4.0)[0]).all()
 
 
-def test_neighbouring_sweeps_hold_rover_in_all_directions(scene: Scene) -> None:
+def test_neighbouring_sweeps_hold_rover_in_all_directions(scene: Scene, cloud: Sweep) -> None:
     """The normals of what a sweep meets point every way, so that it can be laid onto another one."""
-    cloud = at_rest(scene)
     directions = cloud.points_m.astype(float) / np.linalg.norm(cloud.points_m, axis=1, keepdims=True)
     hits = scene.cast(np.tile(static_scan()[:3, 3], (len(directions), 1)), directions)
     normals = hits.normal[np.isfinite(hits.distance_m)]
