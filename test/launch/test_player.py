@@ -239,7 +239,7 @@ def test_it_starts_when_streams_that_it_waits_for_are_received(tiny_ameds: Any, 
     assert f"published {len(received) + 1} messages on 2 topics" in output  # the static tree with them
 
 
-def test_it_waits_for_node_that_is_to_hear_stream_whoever_else_receives_it(
+def test_it_waits_for_the_required_subscriber_whoever_else_receives_the_stream(
     tiny_ameds: Any, listener: TopicRecorder
 ) -> None:
     states = listener.listen(DiagnosticArray, "/diagnostics")

@@ -96,7 +96,7 @@ def test_start_may_be_given_in_model_s_own_grid(tmp_path: Path) -> None:
     np.testing.assert_allclose(points(one), points(other), atol=1e-4)
 
 
-def test_of_unknown_model_middle_is_taken_aloud_and_body_stands_on_it(tmp_path: Path) -> None:
+def test_unknown_surface_model_starts_at_its_middle_with_a_note(tmp_path: Path) -> None:
     archive = opened(tmp_path, slope())
     measurement = measured(archive)
     assert "row 20.0 and column 15.0 (its middle, as nothing determines it: see surface_start)" in measurement

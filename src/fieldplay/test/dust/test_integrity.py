@@ -47,7 +47,7 @@ def is_flagged(integrity: Integrity) -> Flags:
 
 
 @pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
-def test_clear_air_flags_nothing_and_judges_most_returns(laser: Array) -> None:
+def test_clear_air_flags_nothing_and_compares_most_returns(laser: Array) -> None:
     integrity, scans, _ = judge(Yard(), laser=laser)
     assert not is_flagged(integrity).any()
     returns = np.isfinite(scans.ranges_m)[SETTLED:].sum()

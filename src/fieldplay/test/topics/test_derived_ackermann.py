@@ -110,7 +110,7 @@ def test_result_does_not_depend_on_spans_of_stream() -> None:
         assert (poses[0].x, poses[0].y) == pytest.approx((poses[1].x, poses[1].y), abs=1e-9)
 
 
-def test_later_start_begins_at_zero() -> None:
+def test_later_start_is_time_zero() -> None:
     result = derived_messages([100, 200], first_ns=int(STAMPS[250]))
     assert [len(result[f"/farm/{name}"]) for name in ("odom",)] == [150]
     first = STORE.deserialize_cdr(result["/farm/odom"][0][1], "nav_msgs/msg/Odometry")

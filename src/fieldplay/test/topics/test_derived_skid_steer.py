@@ -88,7 +88,7 @@ def test_tf_is_empty_without_odom_tf() -> None:
     assert set(derived_messages([])) == {"/argo/wheels/odom"}
 
 
-def test_later_start_begins_at_zero_without_earlier_messages() -> None:
+def test_later_start_is_time_zero_without_earlier_messages() -> None:
     result = derived_messages([100, 200], first_ns=int(STAMPS[150]))["/argo/wheels/odom"]
     assert result[0][0] == STAMPS[151]
     assert (result[0][1].pose.pose.position.x, result[0][1].pose.pose.orientation.w) == (0, 1)
