@@ -62,7 +62,7 @@ def acfr(sources: Sources) -> Any:
     """Camera, and a laser in dust: which returns scan_filtered keeps, with the radar's."""
     settings = {"static": True, "condition": "dust"}
     with fieldplay.open(sources.sample("acfr", seconds=14, settings=settings), derived=True) as data:
-        figure, (camera, plane) = axes_of_row(2, widths=(1.2, 1.4))
+        figure, (camera, plane) = axes_of_row(2, widths=(1.2, 1.6), height=3.8)
         draw_image(camera, next(image for _, image in data.images("visual_camera/image_raw", start=8)), "visual_camera")
         draw_returns(plane, data, start=8.0)
     return figure
@@ -83,7 +83,7 @@ def draw_returns(axes: Any, data: "fieldplay.Recording", start: float) -> None:
     points = np.column_stack([cloud[name] for name in "xyz"]) @ base_t_radar[:3, :3].T + base_t_radar[:3, 3]
     axes.plot(-points[:, 1], points[:, 0], "k+", ms=6, label="radar")
     axes.set(title="laser_horizontal/scan and radar/points", xlabel="right, m", ylabel="forward, m")
-    axes.set(xlim=(-14, 14), ylim=(0, 16), aspect="equal")
+    axes.set(xlim=(-14, 14), ylim=(0, 16), box_aspect=16 / 28)
     axes.legend(fontsize=8, loc="upper right")
 
 

@@ -36,7 +36,7 @@ def test_gallery_has_a_small_figure_for_every_dataset_and_pipeline() -> None:
     gallery = (ROOT / "docs" / "gallery.md").read_text()
     pages = [path for folder in ("datasets", "fusion") for path in (ROOT / "docs" / folder).glob("*.md")]
     linked = {path.stem for path in pages if f"({path.parent.name}/{path.name})" in gallery}
-    assert {path.stem for path in pages} - linked == {"descriptions", "orchestrator", "own-steps"}
+    assert {path.stem for path in pages} - linked == {"descriptions", "errata", "orchestrator", "own-steps"}
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()}
     assert {name: size for name, size in sizes.items() if size > 60_000} == {} and sum(sizes.values()) < 1_500_000
     shown = set(re.findall(r"images/([\w-]+\.webp)", gallery))
