@@ -1,4 +1,4 @@
-"""Visual odometry on a minute of two samples against their exact poses: the table of docs/fusion.md.
+"""Visual odometry on a minute of two samples against their exact poses: the table of docs/fusion-measurements.md.
 
 Usage: ./ws exec python bench/odometry.py [--seconds 60] [--sherpatt SAMPLE] [--rosario SAMPLE]
 

@@ -1,4 +1,4 @@
-"""Odometry, SLAM and localisation in a map on laps of SherpaTT: the tables of docs/fusion.md.
+"""Odometry, SLAM and localisation in a map on laps of SherpaTT: the tables of docs/fusion-measurements.md.
 
 Usage: ./ws exec python bench/slam.py [--seeds 1 2 3] [--again-seconds 20] [--out FOLDER]
 
