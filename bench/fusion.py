@@ -1,4 +1,4 @@
-"""Reconstruction 3D around a box whose place and size are known: all variants, in a table for docs/fusion-measurements.md.
+"""Reconstruction 3D around a box of known position and size: all variants, a table of docs/fusion-measurements.md.
 
 Usage: ./ws exec python bench/fusion.py [--pairs 5 10] [--shrink 2] [--only NAME] [--set STEP.GROUP.NAME=VALUE]
 
