@@ -191,3 +191,22 @@ def test_usage_error_is_reported_and_writes_nothing(
 def test_images_that_are_no_pair_are_named(tmp_path: Path, fuse: Fuse) -> None:
     code, _, result = fuse(write_bag(tmp_path / "bag", [pair(0)], position="/cam"), "--input", "leftImage=cam/none")
     assert code == 2 and "there is no topic 'cam/none'" in result
+
+
+def test_steps_are_set_by_arguments_and_files_of_one_step(tmp_path: Path, fuse: Fuse) -> None:
+    bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)])
+    stats = tmp_path / "stats.json"
+    code, _, _ = fuse(bag, "--set", "stereo=DisparityMapping", "--stats", str(stats))
+    content = json.loads(stats.read_text())
+    assert (code, content["steps"][0]["implementation"]) == (0, "DisparityMapping")
+    assert content["memory_method"] in ("VmHWM", "VmRSS") and content["steps"][0]["memory"]["peak"] >= 0
+    file = tmp_path / "HirschmullerDisparityMapping_Mine.yaml"
+    file.write_text("- {Name: StereoCamera, LeftPrincipalPointX: 95.5}\n- {Name: Disparities, NumberOfIntervals: 16}\n")
+    code, output, error = fuse(bag, "--config", f"stereo={file}", "--json", "--overwrite")
+    assert code == 0
+    assert json.loads(output)["notes"] == [
+        f"{file.name}: takes LeftPrincipalPointX for StereoCamera.LeftPrinciplePointX"
+    ]
+    assert "takes LeftPrincipalPointX for StereoCamera.LeftPrinciplePointX" in error
+    code, _, error = fuse(bag, "--set", "steroe=DisparityMapping", "--overwrite")
+    assert code == 2 and "steroe" in error
