@@ -370,6 +370,25 @@ def test_play_skips_gaps_only_where_requested() -> None:
     assert parser.parse_args(["play", "archive", "--skip-gaps", "7.5"]).skip_gaps == 7.5
 
 
+@pytest.mark.parametrize("command", sorted({*commands()} - {"cdff", "sample", "list"}))
+def test_help_of_command_is_grouped_and_ends_with_examples(call: Call, command: str) -> None:
+    code, out, _ = call(command, "--help")
+    usage, _, rest = out.partition("\n")
+    assert code == 0
+    assert re.match(rf"usage: fieldplay {command} \[OPTIONS\] .+", usage)
+    assert re.search(r"\n\n(input|steps|pipeline|selection):\n  -", rest)
+    examples = rest.rpartition("\nexample")[2].splitlines()[1:]
+    assert examples
+    for example in examples:
+        assert example.startswith(f"  fieldplay {command} ")
+
+
+def test_help_shows_default_of_option_once(call: Call) -> None:
+    out = " ".join(call("evaluate", "--help")[1].split())
+    assert "maximum time between the poses, s (default: 0.25)" in out
+    assert "seconds to take (default: all)" in out  # as the option says itself
+
+
 def test_help_names_every_command_and_option(call: Call) -> None:
     code, out, _ = call("--help")
     assert code == 0

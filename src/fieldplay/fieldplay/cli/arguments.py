@@ -31,7 +31,7 @@ LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bit
 NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
 
 
-def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, several: bool = False) -> None:
+def add_archive(parser: "CommandParser", *, may_lack: bool = False, several: bool = False) -> None:
     """ARCHIVE, which may be left out where there are files instead, and how it is to be understood.
 
     `several` are bags that are taken as one; `archive` is the first of them then.
@@ -46,19 +46,23 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, seve
         help="a folder, the file as downloaded, or any bag" + ("; several bags are taken as one" if several else ""),
     )
     names = [*sorted(dataset_files()), BAG.name]
-    parser.add_argument(
-        "--dataset", choices=names, help="the dataset, where its files do not determine it; bag for none"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter of the dataset; docs/datasets/ explains them",
-    )
-    parser.add_argument(
-        "--msgs", type=Path, metavar="DIR", help="a folder of .msg files or packages, for types that a bag lacks"
-    )
+    with parser.section("input"):
+        parser.add_argument(
+            "--dataset",
+            choices=names,
+            metavar="NAME",
+            help=f"the dataset, where its files do not determine it: {', '.join(names)}",
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a parameter of the dataset; docs/datasets/ explains them",
+        )
+        parser.add_argument(
+            "--msgs", type=Path, metavar="DIR", help="a folder of .msg files or packages, for types that a bag lacks"
+        )
 
 
 def require_bags(chosen: argparse.Namespace) -> None:
@@ -80,49 +84,60 @@ def add_overwrite(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--overwrite", action="store_true", help=text)
 
 
-def add_jobs(parser: argparse.ArgumentParser, text: str = "they parse tables; 1 by default") -> None:
+def add_jobs(parser: argparse.ArgumentParser, text: str = "they parse tables") -> None:
     """How many processes share the work; auto are as many as the cores that this one may use."""
-    parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help=f"processes, or auto: {text}")
+    parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help=f"number of processes, or auto; {text}")
 
 
-def add_selection(parser: "CommandParser") -> None:
-    """Which part of an archive is taken, and how its messages are named."""
-    parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how images are sent")
-    parser.add_argument(
-        "--rectify", action="store_true", help="also rectified images, as image_rect and camera_info_rect of a camera"
-    )
+def add_selection(parser: "CommandParser", *, images: str) -> None:
+    """Which part of an archive is taken, and how its messages are named; `images` is what --images is by default."""
     add_window(parser)
     add_topics(parser)
-    for option, is_on, text in (("--tf", True, "on"), ("--no-tf", False, "off")):
+    with parser.section("images"):
         parser.add_argument(
-            option,
-            dest="tf",
-            action="append",
-            default=[],
-            metavar="NAME",
-            type=partial(_switch, is_on=is_on),
-            help=f"switch a part of the dataset's tf {text}, such as nav_tf; docs/datasets/ names them",
+            "--images", choices=("compressed", "raw", "both"), help=f"transport of images (default: {images})"
         )
-    parser.add_argument("--namespace", type=_namespace, help="before all topics; the dataset's name by default")
-    parser.add_argument("--frame-prefix", default="", help="before all frames")
+        parser.add_argument(
+            "--rectify", action="store_true", help="add rectified images: image_rect, camera_info_rect of each camera"
+        )
+    with parser.section("names and tf"):
+        for option, is_on, text in (("--tf", True, "on"), ("--no-tf", False, "off")):
+            parser.add_argument(
+                option,
+                dest="tf",
+                action="append",
+                default=[],
+                metavar="NAME",
+                type=partial(_switch, is_on=is_on),
+                help=f"switch a part of the dataset's tf {text}, such as nav_tf; docs/datasets/ names them",
+            )
+        parser.add_argument(
+            "--namespace", metavar="NAME", type=_namespace, help="prefix of all topics (default: the dataset's name)"
+        )
+        parser.add_argument("--frame-prefix", metavar="TEXT", default="", help="prefix of all frames")
 
 
 def add_topics(parser: "CommandParser") -> None:
     """Which topics are taken."""
-    text = "names of topics or regular expressions that are found in them"
-    parser.several("--topics", type=_expression, metavar="TOPIC...", help=f"only these: {text}")
-    parser.several("--exclude-topics", type=_expression, metavar="TOPIC...", help=f"not these: {text}")
+    text = "names or regular expressions, searched in the names of topics"
+    with parser.section("time and topics"):
+        parser.several("--topics", type=_expression, metavar="TOPIC...", help=f"only these topics: {text}")
+        parser.several("--exclude-topics", type=_expression, metavar="TOPIC...", help=f"not these topics: {text}")
 
 
 def add_remap(parser: "CommandParser") -> None:
     """Which topics get other names."""
-    parser.several("--remap", "-m", type=_remapping, metavar="OLD:=NEW...", help="other names for topics, all of each")
+    with parser.section("names and tf"):
+        parser.several(
+            "--remap", "-m", type=_remapping, metavar="OLD:=NEW...", help="rename topics; both names are complete"
+        )
 
 
-def add_window(parser: argparse.ArgumentParser) -> None:
-    """Which stretch of time is taken."""
-    parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to skip at the start")
-    parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
+def add_window(parser: "CommandParser") -> None:
+    """Which time range is taken."""
+    with parser.section("time and topics"):
+        parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to skip at the start")
+        parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take (default: all)")
 
 
 def open_archive(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveRecording":

@@ -40,6 +40,7 @@ from fieldplay.benchmark.batch.batch_results import PAGE, write_results
 from fieldplay.benchmark.slam.methods import load_methods
 from fieldplay.cli import main
 from fieldplay.cli.arguments import add_json, count
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import Partial, clean_up
 from fieldplay.core.errors import UsageError
@@ -53,6 +54,7 @@ ARCHIVE is an archive or a bag, a pattern such as 'data/*.zip', or a YAML file o
 Below DIR stand for each archive what its steps wrote and a JSON for each; above them index.html, results.json and
 results.csv. What is complete there is not done again, unless the archive, the words or the version have changed.
 
+examples:
   fieldplay batch 'acfr/*' --do check,report --out acfr_results
   fieldplay batch rosario/*.zip --do convert,evaluate --words 'convert=--derived' --out results
   fieldplay batch --list archives.txt --do slam --methods kiss_icp,rko_lio --out board
@@ -68,24 +70,28 @@ class BatchRequest:
     methods: list[str] = field(default_factory=list)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVEs, steps, DIR and where the work is done."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("archives", metavar="ARCHIVE", nargs="*", help="archives, patterns, or a YAML of steps")
-    parser.add_argument("--list", type=Path, metavar="FILE", help="more archives, one in a line")
-    parser.add_argument("--do", default="", metavar="STEP,...", help=f"of {', '.join(STEPS)}; check,report by default")
-    parser.add_argument(
-        "--words", action="append", default=[], metavar="STEP=WORDS", help="options of a step: 'convert=--derived'"
-    )
-    parser.add_argument("--methods", default="", metavar="NAME,...", help="of slam")
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="where results go; earlier ones may be there"
-    )
-    parser.add_argument("--workers", type=count, metavar="N", help="processes here; as many as cores that may be used")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--scheduler", metavar="ADDRESS", help="a cluster that runs already, as tcp://host:8786")
-    where.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the same by the scheduler's own file")
-    add_json(parser, "a line of JSON for each step that has ended")
+    with parser.section("steps"):
+        parser.add_argument("--list", type=Path, metavar="FILE", help="a file of more archives, one a line")
+        parser.add_argument(
+            "--do", default="", metavar="STEP,...", help=f"steps: {', '.join(STEPS)} (default: check,report)"
+        )
+        parser.add_argument(
+            "--words", action="append", default=[], metavar="STEP=WORDS", help="options of a step: 'convert=--derived'"
+        )
+        parser.add_argument("--methods", default="", metavar="NAME,...", help="methods of the step slam")
+    with parser.section("output"):
+        parser.add_argument(
+            "--out", type=Path, required=True, metavar="DIR", help="folder of results; complete ones are kept"
+        )
+        add_json(parser, "a line of JSON for each finished step")
+    with parser.section("workers") as section:
+        parser.add_argument("--workers", type=count, metavar="N", help="processes here (default: one per core)")
+        cluster = section.add_mutually_exclusive_group()
+        cluster.add_argument("--scheduler", metavar="ADDRESS", help="a running Dask cluster, as tcp://host:8786")
+        cluster.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the same by the scheduler's own file")
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fieldplay.cli.arguments import add_archive, add_jobs, add_json, open_archive, parameters_of
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.summaries import is_for_bags
 from fieldplay.cli.terminal import print_line, print_message, progress_bar
 from fieldplay.core.errors import ArchiveError, Defect
@@ -14,14 +15,20 @@ from fieldplay.datasets.archive import MEASURED, Archive
 from fieldplay.recording.bag_recording import BagRecording
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
+EPILOG = """\
+examples:
+  fieldplay check etna.zip
+  fieldplay check AMEDS/ --complete --json > defects.json
+"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """ARCHIVE, and how its defects are told."""
+def add_arguments(parser: CommandParser) -> None:
+    """ARCHIVE, and how its defects are reported."""
     add_archive(parser)
-    add_json(parser)
-    add_jobs(parser)
-    parser.add_argument("--complete", action="store_true", help="files of the dataset that are not there count, too")
+    with parser.section("check and output"):
+        parser.add_argument("--complete", action="store_true", help="report missing files of the dataset, too")
+        add_jobs(parser)
+        add_json(parser)
     parser.set_defaults(failed=NOT_PLAYABLE)
 
 

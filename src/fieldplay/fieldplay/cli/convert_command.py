@@ -22,20 +22,31 @@ from fieldplay.topics.dynamic_tf import ODOM_TF, sends_odom_tf
 from fieldplay.topics.plain_bag_topics import warnings_of_chosen
 from fieldplay.topics.topic_checks import check_settings, describe_tf_trees, missing_outputs
 
+EPILOG = """\
+examples:
+  fieldplay convert etna.zip etna_bag
+  fieldplay convert etna.zip etna_bag --start 10 --duration 60 --topics 'imu|gnss' --derived
+  fieldplay convert MH_01_easy.zip mh01 --storage sqlite3
+"""
+
 
 def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE and OUT, what is taken, and how the bag is stored."""
     add_archive(parser, several=True)
     parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="the bag's folder, which must not exist")
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="the same, as ros2 bag has it")
-    add_selection(parser)
+    add_selection(parser, images="compressed where the archive has JPEG or PNG, else raw")
     add_remap(parser)
-    parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
-    parser.add_argument("-s", "--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
-    parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="of MCAP's chunks")
-    add_jobs(parser, "each writes a file of the bag; 1 by default, which writes one file")
-    add_overwrite(parser, "replace an existing bag once the new one is complete")
-    parser.add_argument("--strict", action="store_true", help="write nothing if anything is broken")
+    with parser.section("time and topics"):
+        parser.add_argument("--derived", action="store_true", help="add the topics of the kinematics nodes, and /tf")
+    with parser.section("output"):
+        parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="OUT, as an option as in ros2 bag")
+        parser.add_argument(
+            "-s", "--storage", choices=("mcap", "sqlite3"), default="mcap", help="storage plugin of the bag"
+        )
+        parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="compression of chunks")
+        add_jobs(parser, "each writes a file of the bag")
+        add_overwrite(parser, "replace an existing bag once the new one is complete")
+        parser.add_argument("--strict", action="store_true", help="write nothing if the archive has a defect")
 
 
 def complete(chosen: argparse.Namespace) -> None:

@@ -23,6 +23,7 @@ from fieldplay.cli.arguments import (
     require_output,
     require_output_file,
 )
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError
@@ -72,6 +73,7 @@ Any may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.cs
 Of several ESTIMATEs there is a row for each. Of an ARCHIVE alone all odometry is compared with the dataset's truth.
 Two are compared at the same times. Where they are about two frames of the robot, tf gives the lever arm.
 
+examples:
   fieldplay evaluate etna.zip
   fieldplay evaluate etna.zip wheels/odom gnss/odom
   fieldplay evaluate sequence01 odom ground_truth/odom --align yaw --plot errors.html
@@ -81,83 +83,97 @@ Two are compared at the same times. Where they are about two frames of the robot
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, ESTIMATE and TRUTH, how these are compared, and what is written."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser, may_lack=True)
-    add_jobs(parser)
     parser.add_argument("estimate", metavar="ESTIMATE", nargs="*", help="topics or files with the estimates")
     parser.add_argument("truth", metavar="TRUTH", nargs="?", help="topic or file with the true poses")
+    _add_files(parser)
     add_window(parser)
-    parser.add_argument(
-        "--truth-max-std",
-        type=number,
-        metavar="M",
-        help="ignore truth poses whose reported standard deviation exceeds this; the dataset's own, else 0: use all",
-    )
-    parser.add_argument(
-        "--align",
-        choices=KINDS,
-        default=DEFAULTS.alignment,
-        help="how the estimate is aligned with the truth; by the first pose",
-    )
-    parser.add_argument(
-        "--lengths",
-        type=_lengths,
-        default=DEFAULTS.lengths_m,
-        metavar="M,M,...",
-        help="path lengths for relative errors; chosen by the path length",
-    )
-    parser.add_argument(
-        "--associate", choices=ASSOCIATIONS, default=DEFAULTS.association, help="how poses of the same time are found"
-    )
-    within_s, frames = DEFAULTS.within_s, DEFAULTS.frames
-    parser.add_argument(
-        "--within", type=number, default=within_s, metavar="S", help=f"how near in time they must be; {within_s}"
-    )
-    parser.add_argument(
-        "--offset",
-        type=_offset,
-        default=DEFAULTS.offset_s,
-        metavar="S|auto",
-        help="added to the estimate's times; auto finds it",
-    )
-    parser.add_argument(
-        "--frames", type=count, default=frames, metavar="N", help=f"poses of a step of the RPE; {frames}"
-    )
-    parser.add_argument(
-        "--step",
-        type=number,
-        default=DEFAULTS.step_m,
-        metavar="M",
-        help="minimum distance between poses when measuring path length; a tenth of the shortest length; 0: all poses",
-    )
-    parser.add_argument(
-        "--lever", type=number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
-    )
-    parser.add_argument(
-        "--estimate-frame",
-        metavar="FRAME",
-        help="the robot's frame whose poses ESTIMATE has; of several ESTIMATEs, those have it that name none",
-    )
-    parser.add_argument(
-        "--tum",
-        type=Path,
-        metavar="DIR",
-        help="write both, and the estimate as aligned, for evo; of several ESTIMATEs a folder for each below DIR",
-    )
-    parser.add_argument(
-        "--form",
-        action="append",
-        default=[],
-        metavar="[FILE=]FORM",
-        help=f"what a file is, or all of them: {', '.join(FORMS)}; else detected by its contents. With {KITTI} also "
-        "the errors over segments of 100 to 800 m, as in KITTI's development kit",
-    )
-    parser.add_argument("--times", type=Path, metavar="FILE", help="KITTI's times; else times.txt next to the poses")
-    add_json(parser)
-    parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
-    add_overwrite(parser, "replace what is at DIR and OUT")
+    _add_comparison(parser)
+    with parser.section("output"):
+        parser.add_argument(
+            "--tum",
+            type=Path,
+            metavar="DIR",
+            help="write truth, estimate and aligned estimate for evo; of several ESTIMATEs into a folder each",
+        )
+        parser.add_argument("--plot", type=Path, metavar="OUT", help="plot the errors, to .html or .png")
+        add_jobs(parser)
+        add_json(parser)
+        add_overwrite(parser, "replace what is at DIR and OUT")
+
+
+def _add_files(parser: CommandParser) -> None:
+    with parser.section("files of poses"):
+        parser.add_argument(
+            "--form",
+            action="append",
+            default=[],
+            metavar="[FILE=]FORM",
+            help=f"format of one file, or of all: {', '.join(FORMS)} (default: detected). With {KITTI} also the errors "
+            "over segments of 100 to 800 m, as in KITTI's development kit",
+        )
+        parser.add_argument(
+            "--times", type=Path, metavar="FILE", help="KITTI's times (default: times.txt next to the poses)"
+        )
+        parser.add_argument(
+            "--estimate-frame",
+            metavar="FRAME",
+            help="the robot's frame whose poses a file of ESTIMATE has",
+        )
+
+
+def _add_comparison(parser: CommandParser) -> None:
+    with parser.section("comparison"):
+        parser.add_argument(
+            "--align", choices=KINDS, default=DEFAULTS.alignment, help="alignment of the estimate with the truth"
+        )
+        parser.add_argument(
+            "--associate", choices=ASSOCIATIONS, default=DEFAULTS.association, help="association of poses in time"
+        )
+        parser.add_argument(
+            "--within", type=number, default=DEFAULTS.within_s, metavar="S", help="maximum time between the poses, s"
+        )
+        parser.add_argument(
+            "--offset",
+            type=_offset,
+            default=DEFAULTS.offset_s,
+            metavar="S|auto",
+            help="seconds added to the estimate's times; auto estimates them",
+        )
+        parser.add_argument(
+            "--lever",
+            type=number,
+            nargs=3,
+            metavar=("X", "Y", "Z"),
+            help="position in m of the truth's frame in the estimate's (default: by tf)",
+        )
+        parser.add_argument(
+            "--lengths",
+            type=_lengths,
+            default=DEFAULTS.lengths_m,
+            metavar="M,M,...",
+            help="path lengths in m for relative errors (default: by the path length)",
+        )
+        parser.add_argument(
+            "--frames", type=count, default=DEFAULTS.frames, metavar="N", help="poses per step of the RPE"
+        )
+        parser.add_argument(
+            "--step",
+            type=number,
+            default=DEFAULTS.step_m,
+            metavar="M",
+            help="minimum distance in m between poses when measuring path length; 0: all poses (default: a tenth of "
+            "the shortest length)",
+        )
+        parser.add_argument(
+            "--truth-max-std",
+            type=number,
+            metavar="M",
+            help="ignore truth poses whose reported standard deviation exceeds this, m; 0: use all (default: the "
+            "dataset's limit)",
+        )
 
 
 def complete(chosen: argparse.Namespace) -> None:

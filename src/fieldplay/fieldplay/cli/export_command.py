@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from fieldplay.core.progress import Progress
     from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 
-EXAMPLES = """\
+EPILOG = """\
+examples:
   fieldplay export AMEDS/ tables --format parquet --topics 'imu|gnss'
   fieldplay export bag/ tables --format csv --lists position,velocity
   fieldplay export AMEDS/ kitti --format kitti --topics lidar
@@ -40,28 +41,29 @@ FORMATS = {
 
 
 def add_arguments(parser: CommandParser) -> None:
-    """ARCHIVE and OUT, what is taken, and the form."""
-    parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
+    """ARCHIVE and OUT, what is taken, and the format."""
     add_archive(parser)
     parser.add_argument("out", metavar="OUT", type=Path, help="a folder, which must not exist")
     formats = "; ".join(f"{name}: {text}" for name, text in FORMATS.items())
-    parser.add_argument("--format", choices=tuple(FORMATS), required=True, help=formats)
-    add_selection(parser)
-    parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish")
-    parser.add_argument(
-        "--lists",
-        default="none",
-        metavar="NAMES",
-        help="of tables: lists to give a column for each item, as position,velocity; all or none (the default)",
-    )
-    parser.add_argument(
-        "--poses",
-        default="",
-        metavar="TOPIC",
-        help="of kitti: the true poses, or none; by default those that the dataset names",
-    )
-    add_jobs(parser)
-    add_json(parser, "what was written as JSON")
+    with parser.section("output"):
+        parser.add_argument("--format", choices=tuple(FORMATS), required=True, metavar="FORMAT", help=formats)
+        parser.add_argument(
+            "--lists",
+            default="none",
+            metavar="NAMES",
+            help="of csv and parquet: arrays to expand into a column per item, as position,velocity, or all",
+        )
+        parser.add_argument(
+            "--poses",
+            default="",
+            metavar="TOPIC",
+            help="of kitti: the true poses, or none (default: those of the dataset)",
+        )
+        add_jobs(parser)
+        add_json(parser, "what was written as JSON")
+    add_selection(parser, images="as the archive has them")
+    with parser.section("time and topics"):
+        parser.add_argument("--derived", action="store_true", help="add the topics of the kinematics nodes")
 
 
 def run(chosen: argparse.Namespace) -> int:

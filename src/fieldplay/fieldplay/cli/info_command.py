@@ -3,18 +3,26 @@
 import argparse
 
 from fieldplay.cli.arguments import add_archive, add_json, require_bags
+from fieldplay.cli.parser import CommandParser
+
+EPILOG = """\
+examples:
+  fieldplay info etna.zip
+  fieldplay info bags/run1 bags/run2 --json
+"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, and how much is printed."""
     add_archive(parser, several=True)
-    add_json(parser)
-    parser.add_argument("-v", "--verbose", action="store_true", help="print all notes, and what was measured")
-    parser.add_argument(
-        "--parameters",
-        action="store_true",
-        help="show the robot's own parameter files instead: all sets of the first, then what each later one changes",
-    )
+    with parser.section("output"):
+        parser.add_argument("-v", "--verbose", action="store_true", help="print all notes, and what was measured")
+        parser.add_argument(
+            "--parameters",
+            action="store_true",
+            help="print the robot's own parameter files instead: all sets of the first, then the changes of each later",
+        )
+        add_json(parser)
 
 
 def complete(chosen: argparse.Namespace) -> None:

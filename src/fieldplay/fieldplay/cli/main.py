@@ -69,8 +69,8 @@ def commands(tokens: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
     """List all commands, ours and those that packages register.
 
     An entry point of the group `fieldplay.commands` is a table as COMMANDS: by name a module and a line of help. The
-    module has `add_arguments(parser)`, and `run(chosen)`, which returns the exit code; it is imported for its own
-    command alone.
+    module has `add_arguments(parser)`, and `run(chosen)`, which returns the exit code; its `EPILOG`, if any, ends the
+    help. It is imported for its own command alone.
 
     Args:
         tokens: the words of the command line; where the first is one of our commands, entry points are not loaded.
@@ -98,9 +98,10 @@ def make_parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (module_name, text) in commands([command]).items():
-        sub = subparsers.add_parser(name, help=text, description=text)
+        sub = subparsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == command:
             module: Any = import_module(module_name)
+            sub.epilog = getattr(module, "EPILOG", None)
             finish = getattr(module, "complete", lambda chosen: None)  # what argparse leaves to do
             sub.set_defaults(run=getattr(module, "run", None), parser=sub, failed=NOTHING_USABLE, finish=finish)
             module.add_arguments(sub)

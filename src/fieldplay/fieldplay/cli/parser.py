@@ -1,7 +1,8 @@
 """How a command line is read: options between positional arguments, several values to an option, errors in one line."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 AFTER_OPTIONS = "--"
@@ -12,17 +13,69 @@ class _ParseError(Exception):
     """An attempt to parse the arguments that failed; with its error message."""
 
 
+class CommandHelp(argparse.RawDescriptionHelpFormatter):
+    """Help with the defaults of options."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text, default = action.help or "", action.default
+        is_plain = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+        is_value = bool(action.option_strings) and action.nargs != 0 and default != argparse.SUPPRESS
+        return f"{text} (default: %(default)s)" if is_plain and is_value and "default" not in text else text
+
+
 class CommandParser(argparse.ArgumentParser):
-    """An ArgumentParser that takes options anywhere and says what is wrong in one line.
+    """An ArgumentParser that takes options anywhere, groups them in its help, and reports errors in one line.
 
     `several` marks an option of which one value, or more, may follow: the last of them may be positional arguments,
     and are if these would be missing otherwise.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})
+        self._sections: dict[str, argparse._ArgumentGroup] = {}
+        self._section = ""
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": CommandHelp, **options})
         self._several: set[str] = set()
         self._is_trial = self._is_inner = False
+
+    @contextmanager
+    def section(self, title: str) -> Iterator[argparse._ArgumentGroup]:
+        """List the options that are added meanwhile below a title."""
+        before, self._section = self._section, title
+        if title not in self._sections:
+            self._sections[title] = self.add_argument_group(title)
+        yield self._sections[title]
+        self._section = before
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Add an argument, an option to the section that is open."""
+        if self._section and names and names[0].startswith("-"):
+            return self._sections[self._section].add_argument(*names, **options)
+        return super().add_argument(*names, **options)
+
+    def format_usage(self) -> str:
+        """Return the usage in a line: required and positional arguments."""
+        self._shorten_usage()
+        return super().format_usage()
+
+    def format_help(self) -> str:
+        """Return the help."""
+        self._shorten_usage()
+        return super().format_help()
+
+    def _shorten_usage(self) -> None:
+        if self.usage is not None or self._subparsers is not None:
+            return
+        formatter = self._get_formatter()
+        words = ["%(prog)s", "[OPTIONS]"]
+        for action in (*self._get_optional_actions(), *self._get_positional_actions()):
+            if not action.option_strings:
+                words.append(formatter._format_args(action, action.metavar or action.dest))  # type: ignore[arg-type]
+            elif action.required:
+                words += [action.option_strings[-1], formatter._format_args(action, action.dest.upper())]
+        self.usage = " ".join(words)
 
     def several(self, *names: str, **options: Any) -> None:
         """Add an option that takes one value or more."""

@@ -27,18 +27,23 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "urdf": Path,
 }  # of options that may be left out
 NODE = "fieldplay_ros.player_node"  # of a package of ROS, which may not be there
+EPILOG = """\
+examples:
+  fieldplay play etna.zip
+  fieldplay play etna.zip --rate 2 --start 30 --clock 100
+  fieldplay play some_bag --topics '/lidar|/tf' --loop
+"""
 
 
 def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, what is taken of it, and how it is played."""
     add_archive(parser)
-    add_selection(parser)
+    with parser.section("playback"):
+        for name, flags in FLAGS.items():
+            _add_option(parser, name, *flags)
+        parser.add_argument("-s", "--storage", choices=STORAGES, help="ignored, as the file itself determines it")
+    add_selection(parser, images="raw")
     add_remap(parser)
-    for name, flags in FLAGS.items():
-        _add_option(parser, name, *flags)
-    parser.add_argument(
-        "-s", "--storage", choices=STORAGES, help="accepted as in ros2 bag; the storage is detected by the file"
-    )
 
 
 def _add_option(parser: CommandParser, name: str, *flags: str) -> None:

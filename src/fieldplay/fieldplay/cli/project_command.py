@@ -6,6 +6,7 @@ from pathlib import Path
 import cv2
 
 from fieldplay.cli.arguments import add_archive, add_overwrite, open_archive, require_output_file
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import UsageError
@@ -22,46 +23,52 @@ LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or their nam
 visual_camera). TIME is seconds from the start (12.5), a Unix time (1224050945.437) or a date and time in UTC
 (2008-10-15T06:09:05.437Z). The image nearest to TIME is used, and the scan nearest to that image.
 
+examples:
   fieldplay project etna.zip lidar main_cam 12.5 out.png
   fieldplay project 01-StaticClear-Video10fps laser_horizontal visual_camera 30 out.png --scans 4
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, LASER, CAMERA, TIME and OUT, and how the points are placed and drawn."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser)
     parser.add_argument("laser", metavar="LASER", help="topic or short name of scans or clouds")
     parser.add_argument("camera", metavar="CAMERA", help="topic or short name of images")
     parser.add_argument("time", metavar="TIME", help="seconds from the start, a Unix time, or a time in UTC")
     parser.add_argument("out", metavar="OUT", type=Path, help="the output image, .png or .jpg")
-    parser.add_argument(
-        "--within",
-        type=float,
-        default=0.5,
-        metavar="S",
-        help="maximum time in s from TIME to the image, and from the image to the scan; 0.5",
-    )
-    parser.add_argument("--scans", type=int, default=1, metavar="N", help="the points of so many scans; 1")
-    parser.add_argument("--size", type=float, metavar="PX", help="diameter of the points; by default as fits")
-    parser.add_argument(
-        "--range", type=float, nargs=2, metavar=("MIN", "MAX"), help="metres at the ends of the colours; as fits"
-    )
-    parser.add_argument(
-        "--extrinsics",
-        choices=(OWN, TF),
-        default="",
-        help="how the laser stands to the camera: by a row of the dataset for just these two, where it has one (the "
-        "default, as it was calibrated for this), or by the tf tree",
-    )
-    parser.add_argument(
-        "--fixed-frame",
-        default=AUTO,
-        metavar="FRAME",
-        help="frame for motion compensation between scan and image: auto (default) is that of the archive's true "
-        "poses, else the root of tf; odom is that of the wheels; none disables it",
-    )
-    add_overwrite(parser, "replace an existing image")
+    with parser.section("projection"):
+        parser.add_argument(
+            "--within",
+            type=float,
+            default=0.5,
+            metavar="S",
+            help="maximum time in s from TIME to the image, and from the image to the scan",
+        )
+        parser.add_argument("--scans", type=int, default=1, metavar="N", help="number of scans to project")
+        parser.add_argument(
+            "--extrinsics",
+            choices=(OWN, TF),
+            default="",
+            help="transform from laser to camera: the dataset's row for this pair, or the tf tree (default: the row, "
+            "where there is one)",
+        )
+        parser.add_argument(
+            "--fixed-frame",
+            default=AUTO,
+            metavar="FRAME",
+            help="frame for motion compensation between scan and image: auto is that of the archive's true poses, "
+            "else the root of tf; odom is that of the wheels; none disables it",
+        )
+    with parser.section("output"):
+        parser.add_argument("--size", type=float, metavar="PX", help="diameter of the points (default: by image size)")
+        parser.add_argument(
+            "--range",
+            type=float,
+            nargs=2,
+            metavar=("MIN", "MAX"),
+            help="limits of the colour scale in m (default: by the data)",
+        )
+        add_overwrite(parser, "replace an existing image")
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -4,18 +4,25 @@ import argparse
 from pathlib import Path
 
 from fieldplay.cli.arguments import add_archive, add_jobs, open_recording
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import pluralize
 from fieldplay.core.number_text import size_text
 from fieldplay.report.page import require_libraries, require_output, write_page
 from fieldplay.report.report_page import page_of
 
+EPILOG = """\
+example:
+  fieldplay report etna.zip etna.html
+"""
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE and OUT."""
     add_archive(parser)
-    add_jobs(parser)
     parser.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
+    with parser.section("output"):
+        add_jobs(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -43,6 +43,7 @@ from fieldplay.cli.arguments import (
     require_output,
     seconds,
 )
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import imu_noise_of
@@ -67,44 +68,52 @@ EPILOG = """\
 METHOD is the name of a method (slam --list names them) or the file of a description; docs/slam.md explains it.
 Below DIR stand for each: trajectory.tum, log.txt (all that it printed), result.json.
 
+examples:
   fieldplay slam --list
   fieldplay slam etna.zip kiss_icp rko_lio --out slam
   fieldplay slam some_bag my_method.yaml --input lidar=/points --truth truth.csv --out slam
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """ARCHIVE and METHODs, where results go, and how they are judged."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+def add_arguments(parser: CommandParser) -> None:
+    """ARCHIVE and METHODs, where results go, and how they are evaluated."""
     add_archive(parser, may_lack=True)
     parser.add_argument("methods", metavar="METHOD", nargs="*", help="methods by name, or files of descriptions")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="a folder for each method is made below it")
-    parser.add_argument("--list", action="store_true", help="name the methods and what they need")
-    parser.add_argument(
-        "--install", nargs="*", metavar="METHOD", help="make the environments of these, or of all that pip can install"
-    )
-    parser.add_argument(
-        "--input", action="append", default=[], metavar="NAME=TOPIC", help="the topic of a sensor that a method needs"
-    )
-    parser.add_argument("--truth", metavar="TOPIC|FILE", help="the truth; the dataset's own by default")
-    parser.add_argument("--truth-frame", metavar="FRAME", help="the robot's frame whose poses a truth of a file has")
-    parser.add_argument(
-        "--truth-max-std",
-        type=number,
-        metavar="M",
-        help="as in evaluate: maximum reported standard deviation of truth poses",
-    )
+    with parser.section("methods"):
+        parser.add_argument("--list", action="store_true", help="list the methods and what they need")
+        parser.add_argument(
+            "--install", nargs="*", metavar="METHOD", help="make the environments of these, or of all that pip offers"
+        )
+        parser.add_argument(
+            "--input", action="append", default=[], metavar="NAME=TOPIC", help="topic of a sensor that a method needs"
+        )
+        parser.add_argument(
+            "--time-limit",
+            type=seconds,
+            metavar="S",
+            help="limit for each method (default: 600 s, or 60 s for each second of data)",
+        )
     add_window(parser)
-    parser.add_argument("--align", choices=("first", "yaw", "se3", "sim3"), default="se3", help="as of evaluate; se3")
-    parser.add_argument(
-        "--offset", metavar="S|auto", help="added to the times of all estimates; by default as each method says"
-    )
-    parser.add_argument(
-        "--time-limit", type=seconds, metavar="S", help="for each method; 10 min, or 60 s for each second of data"
-    )
-    parser.add_argument("--keep-work", action="store_true", help="keep the bag and all that a method writes, in work/")
-    add_json(parser, "the results as JSON")
-    add_overwrite(parser, "replace what stands below DIR")
+    with parser.section("evaluation"):
+        parser.add_argument("--truth", metavar="TOPIC|FILE", help="true poses (default: the dataset's)")
+        parser.add_argument("--truth-frame", metavar="FRAME", help="the robot's frame whose poses a file of truth has")
+        parser.add_argument(
+            "--truth-max-std",
+            type=number,
+            metavar="M",
+            help="ignore truth poses whose reported standard deviation exceeds this (default: the dataset's limit)",
+        )
+        parser.add_argument(
+            "--align", choices=("first", "yaw", "se3", "sim3"), default="se3", help="alignment, as in evaluate"
+        )
+        parser.add_argument(
+            "--offset", metavar="S|auto", help="added to the times of all estimates (default: as each method says)"
+        )
+    with parser.section("output"):
+        parser.add_argument("--out", type=Path, metavar="DIR", help="folder of results, with one for each method")
+        parser.add_argument("--keep-work", action="store_true", help="keep the bag and the method's files, in work/")
+        add_json(parser, "the results as JSON")
+        add_overwrite(parser, "replace existing results below DIR")
 
 
 def run(chosen: argparse.Namespace) -> int:

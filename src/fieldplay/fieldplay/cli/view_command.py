@@ -32,22 +32,30 @@ NEEDS = "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with vie
 LOCAL = "127.0.0.1"
 LISTENER = "fieldplay_ros.view_listener"  # of a package of ROS, which may not be there
 LIVE_BYTES, LIVE_WAIT_S = 64 << 20, 0.1
+EPILOG = """\
+examples:
+  fieldplay view etna.zip
+  fieldplay view etna.zip --save etna.rrd --derived
+  fieldplay view --live --topics 'odom|points'
+"""
 
 
 def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, what is taken of it, and where it is shown."""
     add_archive(parser, may_lack=True)
-    parser.add_argument("--live", action="store_true", help="live topics in place of ARCHIVE (needs ROS 2)")
-    add_selection(parser)
-    parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
-    parser.add_argument("--every", type=count, default=1, metavar="N", help="one of N images and clouds")
-    parser.add_argument("--save", type=Path, metavar="OUT.rrd", help="write a file, which `rerun OUT.rrd` shows")
-    parser.add_argument("--web", action="store_true", help="serve the viewer and the data for a browser")
-    parser.add_argument("--connect", metavar="ADDR", help="show it in a viewer that runs: HOST:PORT, or a port")
-    parser.add_argument("--bind", default=LOCAL, metavar="ADDR", help=f"what is served listens here ({LOCAL})")
-    parser.add_argument("--port", type=count, default=9090, metavar="N", help="of the page of --web (9090)")
-    parser.add_argument("--memory", default="2GB", metavar="SIZE", help="the viewer keeps no more, as 4GB (2GB)")
-    add_overwrite(parser, "replace an existing OUT.rrd")
+    with parser.section("viewer"):
+        parser.add_argument("--live", action="store_true", help="show live topics instead of ARCHIVE (needs ROS 2)")
+        parser.add_argument("--every", type=count, default=1, metavar="N", help="take every n-th image and cloud")
+        parser.add_argument("--save", type=Path, metavar="OUT.rrd", help="write a file, which `rerun OUT.rrd` shows")
+        parser.add_argument("--web", action="store_true", help="serve the viewer and the data for a browser")
+        parser.add_argument("--connect", metavar="ADDR", help="send to a running viewer: HOST:PORT, or a port")
+        parser.add_argument("--bind", default=LOCAL, metavar="ADDR", help="address that --web listens on")
+        parser.add_argument("--port", type=count, default=9090, metavar="N", help="port of the page of --web")
+        parser.add_argument("--memory", default="2GB", metavar="SIZE", help="memory limit of the viewer, as 4GB")
+        add_overwrite(parser, "replace an existing OUT.rrd")
+    add_selection(parser, images="as the archive has them")
+    with parser.section("time and topics"):
+        parser.add_argument("--derived", action="store_true", help="add the topics of the kinematics nodes, and /tf")
 
 
 def run(chosen: argparse.Namespace) -> int:

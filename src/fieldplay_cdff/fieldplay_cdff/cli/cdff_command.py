@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from fieldplay.cli.arguments import add_json, add_overwrite, count
+from fieldplay.cli.parser import CommandParser
 
 EXAMPLES = {
     "info": """\
@@ -64,25 +65,23 @@ group fieldplay.steps, and a test. Once installed, `fieldplay fuse` knows the pi
   fieldplay cdff new-dfpc MyChain.yaml my_chain --dfn MyFilter_desc.yaml
 """,
 }
-ALL = """\
+EPILOG = """\
 fieldplay cdff TOOL -h explains each tool. A LOG is a file .msg or .msg.zz as the framework's programs write it. To play
 a log, or to make a bag of it, no tool is needed: see fieldplay info, play and convert.
 """
 Add = Callable[[str, str], argparse.ArgumentParser]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """The commands below `cdff`, each with its arguments."""
-    parser.epilog, parser.formatter_class = ALL, argparse.RawDescriptionHelpFormatter
     subparsers = parser.add_subparsers(required=True, metavar="TOOL")
 
     def tool(name: str, text: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(
             name,
             help=text,
-            description=text,
+            description=f"{text[0].upper()}{text[1:]}.",
             epilog=EXAMPLES[name],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         sub.set_defaults(run=partial(_run, name), parser=sub)
         return sub

@@ -22,6 +22,7 @@ from fieldplay.cli.arguments import (
     require_output,
     require_output_file,
 )
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import deferred_interrupts, note, print_line, print_message, progress_bar
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import ArchiveError, UsageError, pluralize
@@ -33,6 +34,7 @@ EPILOG = """\
 DFPC is the name of a pipeline (fuse --list names them) or the file of a description of form 2; docs/fusion.md explains
 its entries. OUT is a rosbag2 bag: what comes out below the pipeline's topic, the archive's static tf and odometry.
 
+examples:
   fieldplay fuse --list
   fieldplay fuse --list --steps
   fieldplay fuse morocco Reconstruction3D out --implementation DenseRegistrationFromStereo --every 4
@@ -41,78 +43,90 @@ its entries. OUT is a rosbag2 bag: what comes out below the pipeline's topic, th
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, DFPC and OUT; what is set, what is taken, and what is written besides."""
     from fieldplay.datasets.registry import dataset_files
     from fieldplay_cdff.pipeline.pipeline_options import PipelineOptions
 
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    threads, stop_after = PipelineOptions.threads, PipelineOptions.stop_after
     parser.add_argument("archive", metavar="ARCHIVE", type=Path, nargs="?", help="an archive, or a bag")
     parser.add_argument("dfpc", metavar="DFPC", nargs="?", help="a pipeline by its name, or the file of one")
     parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="the bag's folder, which must not exist")
-    parser.add_argument("--list", action="store_true", help="name the pipelines, their implementations and ports")
-    parser.add_argument(
-        "--steps", action="store_true", help="with --list: name all steps (DFNs), who does them, and their parameters"
-    )
-    parser.add_argument(
-        "--preset", choices=("camera", "published"), default="camera",
-        help="parameters that are `auto`: by the camera and the first images, or the published ones of a rover; camera",
-    )  # fmt: skip
-    parser.add_argument("--implementation", metavar="NAME", help="which of the pipeline's; the first by default")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="PORT=TOPIC",
-        help="what feeds an input: a topic, or the file of a model (.ply, .obj)",
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="STEP.GROUP.NAME=VALUE",
-        help="a parameter of a step; STEP=IMPLEMENTATION; NAME=VALUE is a parameter of the dataset",
-    )  # fmt: skip
-    parser.add_argument(
-        "--config", action="append", default=[], metavar="[STEP=]FILE",
-        help="parameters as the authors of CDFF write them: of the pipeline, or of one step",
-    )  # fmt: skip
-    parser.add_argument(
-        "--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not determine it"
-    )
+    with parser.section("pipeline"):
+        parser.add_argument("--list", action="store_true", help="list the pipelines, their implementations and ports")
+        parser.add_argument(
+            "--steps", action="store_true", help="with --list: list all steps (DFNs), implementations and parameters"
+        )
+        parser.add_argument(
+            "--implementation", metavar="NAME", help="the pipeline's implementation (default: its first)"
+        )
+        parser.add_argument(
+            "--preset", choices=("camera", "published"), default="camera",
+            help="values of parameters that are `auto`: by the camera and the first images, or published for a rover",
+        )  # fmt: skip
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="STEP.GROUP.NAME=VALUE",
+            help="a parameter of a step; STEP=IMPLEMENTATION; NAME=VALUE is a parameter of the dataset",
+        )  # fmt: skip
+        parser.add_argument(
+            "--config", action="append", default=[], metavar="[STEP=]FILE",
+            help="parameters in a file of CDFF: of the pipeline, or of one step",
+        )  # fmt: skip
+        parser.add_argument("--threads", type=count, default=threads, metavar="N", help="threads that all steps share")
+        parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random numbers")
+        parser.add_argument(
+            "--stop-after", type=count, default=stop_after, metavar="N",
+            help="stop after so many failures of a step in a row (default: never)",
+        )  # fmt: skip
+    with parser.section("input"):
+        parser.add_argument(
+            "--dataset", choices=sorted(dataset_files()), metavar="NAME",
+            help=f"the dataset, where its files do not determine it: {', '.join(sorted(dataset_files()))}",
+        )  # fmt: skip
+        parser.add_argument(
+            "--input", action="append", default=[], metavar="PORT=TOPIC",
+            help="source of an input: a topic, or the file of a model (.ply, .obj)",
+        )  # fmt: skip
     add_window(parser)
-    parser.add_argument("--every", type=count, default=1, metavar="N", help="take every n-th set of images")
-    parser.add_argument("--topics", default="", metavar="REGEX", help="which topics of the archive stand in OUT too")
-    parser.add_argument("--namespace", help="before all topics of the pipeline; the dataset's name by default")
-    parser.add_argument("--tum", type=Path, metavar="FILE", help="the poses as TUM has them")
-    parser.add_argument("--map", type=Path, metavar="FILE", help="the map of keyframes (.npz)")
-    parser.add_argument("--ply", type=Path, metavar="FILE", help="the last cloud")
-    parser.add_argument("--dem", type=Path, metavar="FILE", help="heights by the last cloud, as a GeoTIFF (.tif)")
-    parser.add_argument("--dem-cell", type=number, default=0.05, metavar="M", help="the edge of a cell; 0.05")
-    parser.add_argument(
-        "--dem-by", default="", metavar="TOPIC",
-        help="poses that put the heights into their frame; else they are in the root of the static tree",
-    )  # fmt: skip
-    parser.add_argument(
-        "--dem-origin", type=number, nargs=3, default=(0.0, 0.0, 0.0), metavar=("E", "N", "UP"),
-        help="position of the origin of the heights' frame in the map grid; 0 0 0",
-    )  # fmt: skip
-    parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
-    parser.add_argument("--products", type=Path, metavar="DIR", help="keep what the description marks in this store")
-    parser.add_argument(
-        "--products-by", default="", metavar="TOPIC",
-        help="poses that tie the products to their frame; by default the first odometry in map; none: nothing does",
-    )  # fmt: skip
-    parser.add_argument(
-        "--world", default="", metavar="NAME", help="name of that frame, the same for recordings that share it"
-    )
-    parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, memory too, as JSON")
-    threads, stop_after = PipelineOptions.threads, PipelineOptions.stop_after
-    parser.add_argument("--threads", type=count, default=threads, metavar="N", help=f"that all steps share; {threads}")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
-    parser.add_argument(
-        "--stop-after", type=count, default=stop_after, metavar="N", help="failures of a step in a row; never"
-    )
-    parser.add_argument("--strict", action="store_true", help="write nothing if any input was skipped or a step failed")
-    add_overwrite(parser, "replace what is there")
-    add_json(parser, "what was done as JSON")
+    with parser.section("time and topics"):
+        parser.add_argument("--every", type=count, default=1, metavar="N", help="take every n-th set of images")
+        parser.add_argument("--topics", default="", metavar="REGEX", help="topics of the archive to copy into OUT")
+        parser.add_argument(
+            "--namespace", metavar="NAME", help="prefix of the pipeline's topics (default: the dataset's name)"
+        )
+    with parser.section("output"):
+        parser.add_argument("--tum", type=Path, metavar="FILE", help="write the poses as TUM")
+        parser.add_argument("--map", type=Path, metavar="FILE", help="write the map of keyframes (.npz)")
+        parser.add_argument("--ply", type=Path, metavar="FILE", help="write the last cloud")
+        parser.add_argument("--stats", type=Path, metavar="FILE", help="write time and memory of each step as JSON")
+        parser.add_argument("--strict", action="store_true", help="write nothing if input was skipped or a step failed")
+        add_overwrite(parser, "replace existing files")
+        add_json(parser, "a summary as JSON")
+    _add_heights(parser)
+    with parser.section("products"):
+        parser.add_argument("--products", type=Path, metavar="DIR", help="store the products marked by the description")
+        parser.add_argument(
+            "--products-by", default="", metavar="TOPIC",
+            help="poses that tie the products to their frame, or none (default: the first odometry in map)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--world", default="", metavar="NAME", help="name of that frame, the same for recordings that share it"
+        )
+
+
+def _add_heights(parser: CommandParser) -> None:
+    with parser.section("heights"):
+        parser.add_argument("--dem", type=Path, metavar="FILE", help="write heights of the last cloud (GeoTIFF, .tif)")
+        parser.add_argument("--dem-cell", type=number, default=0.05, metavar="M", help="edge of a cell in m")
+        parser.add_argument(
+            "--dem-by", default="", metavar="TOPIC",
+            help="poses that put the heights into their frame (default: the root of the static tf)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--dem-origin", type=number, nargs=3, default=(0.0, 0.0, 0.0), metavar=("E", "N", "UP"),
+            help="position in m of the origin of the heights' frame in the map grid (default: 0 0 0)",
+        )  # fmt: skip
+        parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fieldplay.cli.arguments import add_json, add_overwrite, count, number
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import note, print_line, print_message
 from fieldplay.core.atomic_output import write_atomically
 from fieldplay.core.errors import ArchiveError, UsageError, pluralize
@@ -21,6 +22,7 @@ ACTIONS = ("list", "show", "get", "delete")
 EPILOG = """\
 DIR is a store of products, as fuse --products and the nodes make it; docs/products.md explains its contents.
 
+examples:
   fieldplay products list maps --kind cloud --newest 5
   fieldplay products list maps --time 1600000000 1600000060.5 --near 2.0 0.0 0.5 3.0
   fieldplay products list maps --near 2.0 0.0 0.5 3.0 --frame map
@@ -29,31 +31,37 @@ DIR is a store of products, as fuse --products and the nodes make it; docs/produ
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """What is to be done, DIR, and which products are meant."""
-    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     parser.add_argument("word", choices=ACTIONS, metavar="|".join(ACTIONS), help="what is to be done")
     parser.add_argument("folder", metavar="DIR", type=Path, help="the store")
-    parser.add_argument("--id", type=count, nargs="+", default=[], metavar="N", help="those of these numbers")
-    parser.add_argument("--kind", action="append", default=[], metavar="K", help="those of a kind, such as cloud")
-    parser.add_argument("--time", type=_stamp, nargs=2, metavar=("T0", "T1"), help="those of these seconds since 1970")
-    parser.add_argument(
-        "--near", type=number, nargs=4, metavar=("X", "Y", "Z", "R"), help="those that touch a sphere, m"
-    )
-    parser.add_argument(
-        "--box", type=number, nargs=6, metavar=("X0", "Y0", "Z0", "X1", "Y1", "Z1"), help="those that touch a box, m"
-    )
-    parser.add_argument("--frame", default="", metavar="F", help="the frame of --near and --box, such as map")
-    parser.add_argument("--world", default="", metavar="W", help="those of a world: which map is meant")
-    parser.add_argument("--newest", type=count, metavar="N", help="the last of these alone")
-    parser.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help="where get puts files; here")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="",
-        help="of the files that get writes; by default PLY for clouds, GeoTIFF for maps, PNG for images, else CDR",
-    )  # fmt: skip
-    parser.add_argument("--raw", action="store_true", help="get writes the bytes of the messages as they are (CDR)")
-    add_overwrite(parser, "get replaces files that are there")
-    add_json(parser, "the records as JSON")
+    with parser.section("selection"):
+        parser.add_argument("--id", type=count, nargs="+", default=[], metavar="N", help="products of these numbers")
+        parser.add_argument(
+            "--kind", action="append", default=[], metavar="K", help="products of a kind, such as cloud"
+        )
+        parser.add_argument(
+            "--time", type=_stamp, nargs=2, metavar=("T0", "T1"), help="products of these times, s since 1970"
+        )
+        parser.add_argument(
+            "--near", type=number, nargs=4, metavar=("X", "Y", "Z", "R"), help="products that touch a sphere, m"
+        )
+        parser.add_argument(
+            "--box", type=number, nargs=6, metavar=("X0", "Y0", "Z0", "X1", "Y1", "Z1"),
+            help="products that touch a box, m",
+        )  # fmt: skip
+        parser.add_argument("--frame", default="", metavar="F", help="frame of --near and --box, such as map")
+        parser.add_argument("--world", default="", metavar="W", help="products of this world: which map is meant")
+        parser.add_argument("--newest", type=count, metavar="N", help="the last N of these only")
+    with parser.section("output"):
+        parser.add_argument("--to", type=Path, default=Path(), metavar="FOLDER", help="folder of get (default: here)")
+        parser.add_argument(
+            "--format", choices=FORMATS, default="",
+            help="of the files of get (default: PLY for clouds, GeoTIFF for maps, PNG for images, else CDR)",
+        )  # fmt: skip
+        parser.add_argument("--raw", action="store_true", help="get writes the bytes of the messages as they are (CDR)")
+        add_overwrite(parser, "get replaces existing files")
+        add_json(parser, "the records as JSON")
 
 
 def run(chosen: argparse.Namespace) -> int:
