@@ -29,11 +29,11 @@ from .events.process import ProcessExited
 from .launch_context import LaunchContext
 from .launch_description_sources import AnyLaunchDescriptionSource, LaunchDescriptionSource
 from .logging import get_logger, get_output_loggers
-from .substitutions import LaunchConfiguration, SubstitutionFailure
+from .substitutions import LaunchConfiguration
 from .utilities import normalize_to_list_of_substitutions, perform_substitutions
 
 if TYPE_CHECKING:
-    from .launch_description import LaunchDescription
+    pass
 else:
     __getattr__ = refusal(
         __name__,
@@ -243,39 +243,14 @@ class IncludeLaunchDescription(Action):
         return [] if description is None else [description]
 
     def execute(self, context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        """Load the launch description, check its arguments, and return it after the actions that set them."""
+        """Load the launch description, and return it after the actions that set its arguments."""
         source = self.launch_description_source
         description = source.get_launch_description(context)
         path = os.path.abspath(source.location)
         # A description from a script has no file: its location is passed along as it is.
         directory = os.path.dirname(path) if os.path.exists(path) else source.location
         context.extend_locals({"current_launch_file_path": path, "current_launch_file_directory": directory})
-        self.__check_required(context, description)
         return [*(SetLaunchConfiguration(name, value) for name, value in self.launch_arguments), description]
-
-    def __check_required(self, context: LaunchContext, description: LaunchDescription) -> None:
-        names = self._argument_names(context)
-        for argument, includes in description.get_launch_arguments_with_include_launch_description_actions():
-            if argument._conditionally_included or argument.default_value is not None:
-                continue
-            known = [*names, *(name for include in includes or () for name in include._argument_names(None))]
-            if argument.name not in known:
-                raise RuntimeError(
-                    f"Included launch description missing required argument '{argument.name}' "
-                    f"(description: '{argument.description}'), given: [{', '.join(known)}]"
-                )
-
-    def _argument_names(self, context: LaunchContext | None) -> list[str]:
-        """List the names of the arguments, before the launch (None) as far as known."""
-        try:
-            return [
-                perform_substitutions(context or LaunchContext(), normalize_to_list_of_substitutions(name))
-                for name, _ in self.launch_arguments
-            ]
-        except SubstitutionFailure:  # a name that only the launch will know; what is missing then, is reported then
-            if context is None:
-                return []
-            raise
 
 
 class EmitEvent(Action):

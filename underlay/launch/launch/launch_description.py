@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ._entities import Action, LaunchDescriptionEntity
-from .actions import DeclareLaunchArgument, IncludeLaunchDescription
+from .actions import DeclareLaunchArgument
 
 if TYPE_CHECKING:
     from .launch_context import LaunchContext
-
-    DeclaredArgument = tuple[DeclareLaunchArgument, list[IncludeLaunchDescription] | None]
 
 
 class LaunchDescription(LaunchDescriptionEntity):
@@ -31,15 +29,8 @@ class LaunchDescription(LaunchDescriptionEntity):
 
     def get_launch_arguments(self, conditional_inclusion: bool = False) -> list[DeclareLaunchArgument]:
         """List the arguments that can be found without launching, the first declaration of each."""
-        declared = self.get_launch_arguments_with_include_launch_description_actions(conditional_inclusion)
-        return [argument for argument, _ in declared]
-
-    def get_launch_arguments_with_include_launch_description_actions(
-        self, conditional_inclusion: bool = False
-    ) -> list[DeclaredArgument]:
-        """List the arguments as get_launch_arguments() does, each with the inclusions that lead to it (or None)."""
-        arguments: dict[str, DeclaredArgument] = {}
-        _collect(self.entities, arguments, conditional=conditional_inclusion, includes=None)
+        arguments: dict[str, DeclareLaunchArgument] = {}
+        _collect(self.entities, arguments, conditional=conditional_inclusion)
         return list(arguments.values())
 
     def add_entity(self, entity: LaunchDescriptionEntity) -> None:
@@ -52,17 +43,12 @@ class LaunchDescription(LaunchDescriptionEntity):
 
 
 def _collect(
-    entities: Iterable[LaunchDescriptionEntity],
-    arguments: dict[str, DeclaredArgument],
-    *,
-    conditional: bool,
-    includes: list[IncludeLaunchDescription] | None,
+    entities: Iterable[LaunchDescriptionEntity], arguments: dict[str, DeclareLaunchArgument], *, conditional: bool
 ) -> None:
     for entity in entities:
         if isinstance(entity, DeclareLaunchArgument) and entity.name not in arguments:
             entity._conditionally_included = conditional or entity.condition is not None
-            arguments[entity.name] = (entity, includes)
-        inner = [*(includes or []), entity] if isinstance(entity, IncludeLaunchDescription) else includes
-        _collect(entity.describe_sub_entities(), arguments, conditional=conditional, includes=inner)
+            arguments[entity.name] = entity
+        _collect(entity.describe_sub_entities(), arguments, conditional=conditional)
         for _, sub_entities in entity.describe_conditional_sub_entities():
-            _collect(sub_entities, arguments, conditional=True, includes=inner)
+            _collect(sub_entities, arguments, conditional=True)

@@ -148,15 +148,6 @@ def test_arguments_are_found_through_groups_and_inclusions_but_once():
     assert [found[name]._conditionally_included for name in found] == [False, False, True]
 
 
-def test_inclusion_without_a_required_argument_names_it_and_what_was_given(run):
-    inner = LaunchDescriptionSource(LaunchDescription([DeclareLaunchArgument("archive", description="data")]))
-
-    outcome = run(IncludeLaunchDescription(inner, launch_arguments=[("rate", "2")]))
-
-    assert outcome.code == 1
-    assert "missing required argument 'archive' (description: 'data'), given: [rate]" in outcome.screen
-
-
 @pytest.mark.stand_in("upstream finds out when it is visited, or never")
 def test_arguments_of_an_inclusion_that_are_no_pairs_are_refused():
     with pytest.raises(TypeError, match="items"):
