@@ -35,22 +35,6 @@ STUBBORN = """
 pytestmark = pytest.mark.usefixtures("no_child_is_left")
 
 
-def test_process_that_ignores_sigint_gets_sigterm(run, once_up, python):
-    action = ExecuteProcess(
-        cmd=python(STUBBORN.format(["SIGINT"])), name="stubborn", output="screen", sigterm_timeout="0.1"
-    )
-
-    outcome = run(once_up(action, Shutdown()), action)
-
-    assert outcome.code == 0
-    assert action.return_code == -15
-    assert "got SIGINT" in outcome.lines_of("stubborn")
-    assert (
-        f"[ERROR] [{action.name}]: process[{action.name}] failed to terminate '0.1' seconds after receiving 'SIGINT', "
-        "escalating to 'SIGTERM'" in outcome.screen
-    )
-
-
 def test_process_that_ignores_sigterm_too_gets_sigkill(run, once_up, python):
     action = ExecuteProcess(cmd=python(STUBBORN.format(["SIGINT", "SIGTERM"])), name="stubborn", output="screen")
 

@@ -9,7 +9,6 @@ from launch import LaunchDescription
 from launch.actions import Shutdown, TimerAction
 from launch_testing.actions import ReadyToTest
 from launch_testing.asserts import assertExitCodes
-from launch_testing.markers import keep_alive
 from launch_testing.test_runner import LaunchTestRunner
 from launch_testing.util import KeepAliveProc
 
@@ -63,32 +62,6 @@ def test_active_tests_meet_the_running_process_and_later_tests_its_end(run, pyth
     assert result.testsRun == 2
 
 
-def test_a_failing_test_of_either_kind_fails_the_run(run, python_process):
-    def describe():
-        return LaunchDescription([KeepAliveProc(), ReadyToTest()])
-
-    def test_fails(self):
-        self.fail("it does not hold")
-
-    for tests in ({"active": [test_fails]}, {"after": [test_fails]}):
-        result = run(describe, **tests)
-        assert not result.wasSuccessful()
-        assert "it does not hold" in problems(result)[0]
-
-
-def test_keep_alive_keeps_a_launch_without_processes(run, python_process):
-    @keep_alive
-    def describe():
-        process = python_process("print('done')")
-        return LaunchDescription([process, ReadyToTest()]), {"process": process}
-
-    def test_active(self, proc_info, proc_output, process):
-        proc_info.assertWaitForShutdown(process)
-        proc_output.assertWaitFor("done", stream="stdout")
-
-    assert problems(run(describe, active=[test_active])) == []
-
-
 SAYS_WHY = pytest.mark.stand_in("upstream says less of why a launch has failed")
 
 
@@ -109,23 +82,6 @@ def test_a_launch_that_ends_before_ready_to_test_fails_and_names_the_processes(r
     assert "before ReadyToTest" in result.message
     assert re.search(r"driver-\d+ exited with code 3\n.*\nno such device", result.message)
     assert result.message in capfd.readouterr().out
-
-
-@SAYS_WHY
-def test_a_launch_that_ends_under_the_tests_fails_them_and_ends_their_waiting(run, python_process):
-    def describe():
-        return LaunchDescription([python_process("raise SystemExit(3)", name="driver"), ReadyToTest()])
-
-    def test_waits(self, proc_output):
-        proc_output.assertWaitFor("never", timeout=600)
-
-    def test_waits_too(self, proc_output):
-        proc_output.assertWaitFor("never", timeout=600)
-
-    result = run(describe, active=[test_waits, test_waits_too])
-    assert not result.wasSuccessful()
-    assert "before the active tests finished" in result.message
-    assert re.search(r"driver-\d+ exited with code 3", result.message)
 
 
 def test_no_child_outlives_its_run(run, python_process):
