@@ -95,6 +95,9 @@ def test_dataset_has_its_page(spec: DatasetSpec) -> None:
         assert f"`{name}`" in text, f"{page.name} does not explain {name}"
     for stream in spec.streams:
         assert f"`{stream.topic}" in text, f"{page.name} does not name {stream.topic}"
+    for heading in ("## Use it", "## Files and topics", "### Sample", "## Frames"):
+        assert f"\n{heading}" in text, f"{page.name} has no section {heading}"
+    assert f"](../images/{spec.name}.webp)" in text
 
 
 def test_every_table_layout_starts_with_known_columns(spec: DatasetSpec) -> None:

@@ -83,7 +83,7 @@ def map_bytes(keyframe_map: KeyframeMap) -> bytes:
 
 
 def save_map(path: Path, keyframe_map: KeyframeMap) -> None:
-    """Write a map (.npz) of `StereoSlam`; a file that is there is replaced once the new one is complete."""
+    """Write a map of `StereoSlam` (.npz); an existing file is replaced when the new one is complete."""
     write_atomically(path, map_bytes(keyframe_map))
 
 
@@ -92,13 +92,13 @@ def load_map(path: Path, report: Callable[[str], None]) -> tuple[KeyframeMap, Pl
 
     Args:
         path: a file of `save_map`.
-        report: is called with a message where the index of places does not fit, and is made anew.
+        report: called with a message if the index of places does not fit and is rebuilt.
 
     Returns:
         The map, and the index of its places for `MapLocalisation`.
 
     Raises:
-        ArchiveError: where the file is no map, or damaged.
+        ArchiveError: the file is not a map, or is damaged.
     """
     if not path.is_file():
         raise ArchiveError(f"{path}: there is no such map")

@@ -1,4 +1,4 @@
-"""Localisation in a map of keyframes that is there, which another drive has made.
+"""Localisation in an existing map of keyframes.
 
 keyframe_map, index = load_map(Path("map.npz"), print)
 localisation = MapLocalisation(keyframe_map, index=index)
@@ -26,7 +26,7 @@ from fieldplay_cdff.stereo.stereo_slam import KeyframeTracker, MapSettings, angl
 
 @dataclass(frozen=True, kw_only=True)
 class FixSettings:
-    """When the pose is taken from what is seen of the map, and when it counts as lost."""
+    """When keyframes correct the pose, and when it counts as lost."""
 
     shift_m: float = parameter("Shift", AUTO, rover=0.3)  # of the path, after which the next fix is due
     turn_rad: float = parameter("Turn", 0.15)
@@ -39,22 +39,21 @@ class FixSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalisationSettings(MapSettings):
-    """All settings of `MapLocalisation`, part by part."""
+    """Settings of `MapLocalisation`."""
 
     fixes: FixSettings = parameter("Fixes", FixSettings())
 
 
 class MapLocalisation(KeyframeTracker):
-    """The pose in a map: found by two keyframes that agree, then held by those that are near.
+    """The pose in a map: found by two keyframes that agree, then corrected by nearby ones.
 
-    Between them the odometry carries. The pose is lost where nothing of the map was seen for so long that it might be
-    too far off, or what is seen contradicts the odometry again and again; then it is searched for anew. The map stays
-    as it is.
+    The odometry carries the pose in between. The pose is lost when no keyframe was seen for too long, or observations
+    repeatedly contradict the odometry; then the search starts again. The map is not changed.
 
     Args:
-        keyframe_map: as `load_map` gives it.
-        index: of its places; made anew where it is none.
-        camera: of the rectified images, where it is not that of the map; the size of images must be the same.
+        keyframe_map: as returned by `load_map`.
+        index: the index of its places; computed if None.
+        camera: of the rectified images, if it is not that of the map; the image size must be the same.
         settings: of views, places and fixes.
         odometry: settings of the odometry that `track` runs.
     """
@@ -85,12 +84,12 @@ class MapLocalisation(KeyframeTracker):
         return Refusal(reason=Reason.NOT_IN_MAP)
 
     def reset(self) -> None:
-        """Forget where it is."""
+        """Forget the pose; the search starts again."""
         self._odometry.reset()
         self._lose()
 
     def require_size(self, image: Grey) -> None:
-        """ValueError where an image cannot be one of the map's camera."""
+        """Raise ValueError if an image has another size than those of the map."""
         assert self._map is not None
         height, width = image.shape[:2]
         if (width, height) != self._map.size:

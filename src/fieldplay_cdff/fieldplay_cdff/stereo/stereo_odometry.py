@@ -44,7 +44,7 @@ from fieldplay_cdff.stereo.refusals import Reason, Refusal, refusal_of_group
 
 @dataclass(frozen=True, kw_only=True)
 class OdometrySettings(MatchSettings):
-    """All settings of `StereoOdometry`, part by part."""
+    """Settings of `StereoOdometry`."""
 
     track: TrackSettings = parameter(
         "PoseTrack",
@@ -61,16 +61,16 @@ class OdometrySettings(MatchSettings):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StereoEstimate:
-    """What is known of a pair.
+    """The result for a pair.
 
     Args:
-        stamp_ns: when the pair was taken.
-        success: whether the pose is known; without it pose and covariance are none.
+        stamp_ns: time of the pair, ns.
+        success: whether the pose is known; if not, pose and covariance are None.
         pose: the left camera (4, 4) in the frame of the first left image, or in the map.
-        covariance: of the pose (6, 6), shift before rotation, about the axes of that frame as in ROS.
-        quality: 0 to 1: the fraction of points that support the pose, less where these are few or in one corner.
-        refusal: why the pose is not known.
-        is_scene: whether it is the first pose, which is known by definition.
+        covariance: of the pose (6, 6), translation before rotation, about the axes of that frame as in ROS.
+        quality: 0 to 1: the fraction of points that support the pose, lower if these are few or in one corner.
+        refusal: the reason if the pose is not known.
+        is_scene: whether it is the first pose, the identity by definition.
     """
 
     stamp_ns: int
@@ -83,12 +83,12 @@ class StereoEstimate:
 
 
 class StereoOdometry:
-    """The pose of a stereo camera, pair by pair.
+    """Visual odometry of a stereo camera, pair by pair.
 
     Args:
         camera: of the rectified images.
-        settings: which corners, matches and steps are taken.
-        threads: with two or more, both comparisons of a pair run at the same time; the result is the same.
+        settings: corners, matches, limits of motions.
+        threads: with two or more, both comparisons of a pair run in parallel; the result is the same.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class StereoOdometry:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all pairs: the next one is the first again."""
+        """Forget all pairs; the next one is the first again."""
         self._track, self._uncertainty = PoseTrack(self.settings.track), DriftingCovariance(self.settings.drift)
         self._key: KeyPair | None = None
         self._matcher = PairMatcher(self.camera, self.settings)
@@ -108,7 +108,7 @@ class StereoOdometry:
 
     @property
     def chosen(self) -> dict[str, dict[str, float]]:
-        """Parameters that were `auto`, as the first pairs chose them, by group and name."""
+        """Values of parameters that were `auto`, chosen from the first pairs, by group and name."""
         own = self.settings.track
         limits = motion_limits(self._chosen_depth_m, self._track.period_s) if self._chosen_depth_m else {}
         autos = {"MaximumShift": own.maximum_shift_m, "MaximumTurn": own.maximum_turn_rad,
@@ -118,7 +118,7 @@ class StereoOdometry:
 
     @property
     def correction(self) -> DisparityCorrection:
-        """What the disparities are off by the calibration, as far as the drive determined it."""
+        """Estimated error of the disparities from the calibration."""
         return self._matcher.correction
 
     @property
@@ -127,12 +127,12 @@ class StereoOdometry:
         return self._depth_m
 
     def track(self, left: Grey, right: Grey, stamp_ns: int) -> StereoEstimate:
-        """The pose of a pair.
+        """Compute the pose of a pair.
 
         Args:
             left: rectified image (h, w), uint8.
             right: the same of the right camera, of the same size.
-            stamp_ns: when they were taken; it increases.
+            stamp_ns: their time, increasing.
 
         Returns:
             The pose in the frame of the first left image with enough points; no success where it is not known.

@@ -58,7 +58,7 @@ LoopCandidates = dict[int, LoopCandidate]
 
 @dataclass(frozen=True, kw_only=True)
 class CarrySettings(DriftSettings):
-    """How far the odometry may be off that carries between keyframes."""
+    """Uncertainty of the odometry between keyframes."""
 
     shift_per_root_m: float = parameter("ShiftPerRoot", AUTO, rover=0.003, power=0.5)  # after a metre
     turn_per_root_rad: float = parameter("TurnPerRoot", 0.001)
@@ -70,7 +70,7 @@ class CarrySettings(DriftSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceSettings:
-    """When a place is known again, and how it holds the map."""
+    """When a place is recognised, and how it constrains the map."""
 
     candidates: int = parameter("Candidates", 3)  # that look most alike
     neighbours: int = parameter("Neighbours", 3)  # near the place, which have to agree
@@ -105,7 +105,7 @@ class KeyframeSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MapSettings:
-    """What growing a map and localisation in one share."""
+    """Settings common to mapping and localisation."""
 
     views: ViewSettings = parameter("Views", ViewSettings())
     sightings: SightingSettings = parameter("Sightings", SightingSettings())
@@ -115,7 +115,7 @@ class MapSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SlamSettings(MapSettings):
-    """All settings of `StereoSlam`, part by part."""
+    """Settings of `StereoSlam`."""
 
     keyframes: KeyframeSettings = parameter("Keyframes", KeyframeSettings())
 
@@ -310,7 +310,7 @@ class KeyframeTracker:
 
 
 class StereoSlam(KeyframeTracker):
-    """A map that grows: a keyframe every so far; where a place is known again, all keyframes are put right.
+    """SLAM with a growing map of keyframes; a recognised place corrects all keyframes.
 
     Args:
         camera: of the rectified images.
@@ -337,12 +337,12 @@ class StereoSlam(KeyframeTracker):
 
     @property
     def map(self) -> KeyframeMap | None:
-        """The keyframes as they are known by now; none before the first one."""
+        """The keyframes as currently estimated; None before the first one."""
         return self._map
 
     @property
     def trajectory(self) -> Trajectory:
-        """map_T_left of all pairs, as they are known by now."""
+        """map_T_left of all pairs, as currently estimated."""
         assert self._map is not None
         stamp_ns, poses = self._map.trajectory()
         return Trajectory(stamp_ns=stamp_ns, poses=poses)
