@@ -1,6 +1,6 @@
-"""The points of a laser in the pictures of a camera, coloured by range, on <camera>/overlay.
+"""The points of a laser in the images of a camera, coloured by range, on <camera>/overlay.
 
-Subscribes the pictures, their CameraInfo, scans or clouds, and tf. Each picture gets the scan nearest to it in time.
+Subscribes the images, their CameraInfo, scans or clouds, and tf. Each image gets the scan nearest to it in time.
 """
 
 from array import array
@@ -33,13 +33,13 @@ from fieldplay_ros.computation_node import array_of, careful, declare, ns_of
 from sensor_msgs_py.point_cloud2 import read_points
 from tf2_ros import Buffer, ExtrapolationException, TransformException, TransformListener
 
-OLDEST = Duration(seconds=5)  # of a transform in place of one at the picture's time: arms are told of rarely
+OLDEST = Duration(seconds=5)  # of a transform in place of one at the image's time: arms are told of rarely
 FEW = QoSProfile(depth=10)
 SCANS = QoSProfile(depth=MAX_SCANS)  # seconds of them: where this process stalls, the nearest one must not be lost
 RETRY_S, WARN_S = 0.1, 5.0
 
 
-# Messages that become points, pictures and cameras, pixels that become a message, and what the overlay is told.
+# Messages that become points, images and cameras, pixels that become a message, and what the overlay is told.
 
 
 def points_of(message: LaserScan | PointCloud2) -> SensorPoints:
@@ -56,12 +56,12 @@ def points_of(message: LaserScan | PointCloud2) -> SensorPoints:
 
 
 def pixels_of(message: Image | CompressedImage) -> Pixels:
-    """A picture (h, w, 3) in BGR."""
+    """An image (h, w, 3) in BGR."""
     return pixels_from_image(message) if isinstance(message, Image) else pixels_from_compressed(message)
 
 
 def camera_of(info: CameraInfo, *, is_rectified: bool) -> CameraModel:
-    """The camera as it took its pictures, or as they are once they are rectified."""
+    """The camera as it took its images, or as they are once they are rectified."""
     matrix = info.p.reshape(3, 4)[:, :3] if is_rectified else info.k
     distortion = [] if is_rectified else info.d
     return camera_from_numbers(
@@ -106,7 +106,7 @@ def explicit_transform(node: Node) -> Array | None:
 
 
 def fixed_frame(node: Node) -> str:
-    """The frame in which the motion between scan and picture is made up for, or none."""
+    """The frame in which the motion between scan and image is made up for, or none."""
     return str(declare(node, "fixed_frame", "", "frame for motion compensation between scan and image, or none"))
 
 
@@ -119,7 +119,7 @@ def colour_scale(node: Node) -> ColourScale | None:
     return None if limits[0] == limits[1] else ColourScale(*limits)
 
 
-# Where a sensor stands to a camera by tf: the camera at its picture's time, the sensor at its scan's.
+# Where a sensor stands to a camera by tf: the camera at its image's time, the sensor at its scan's.
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ class TransformLookup:
         return still if target == scan.frame_id else self._at(image, scan.frame_id, is_pressed=is_pressed)
 
     def _at(self, image: Header, sensor: str, *, is_pressed: bool) -> Array:
-        """By tf at the picture's time; where that is pressing the newest transform will do."""
+        """By tf at the image's time; where that is pressing the newest transform will do."""
         now = Time.from_msg(image.stamp)
         try:
             return array_of(self.buffer.lookup_transform(image.frame_id, sensor, now).transform)
@@ -185,7 +185,7 @@ class Overlay(Node):
         self._continue()
 
     def _continue(self) -> None:
-        """Publish all pictures whose scan and place are known; what does not come is not waited for without end."""
+        """Publish all images whose scan and place are known; what does not come is not waited for without end."""
         while (pair := self._pairs.first()) is not None:
             try:
                 self._publish(pair.image, pair.scan)

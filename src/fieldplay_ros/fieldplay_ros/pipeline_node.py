@@ -180,7 +180,7 @@ class LiveRun:
         self._stopping.set()
 
     def _is_ready(self) -> bool:
-        """Whether the pipeline is made, which it is once the cameras of its pictures are known."""
+        """Whether the pipeline is made, which it is once the cameras of its images are known."""
         setup = self._setup
         if self.pipeline is None and not self._reader.awaited:
             try:
@@ -452,7 +452,7 @@ def _settings(arguments: list[str], config: str) -> Configuration:
 
 
 def _sources(ports: dict[str, str], arguments: Sequence[str]) -> list[PortSource]:
-    """What feeds the inputs: PORT=TOPIC for each; pictures that are compressed end so."""
+    """What feeds the inputs: PORT=TOPIC for each; images that are compressed end so."""
     topics = dict(word.partition("=")[::2] for word in arguments if word)
     for port in topics:
         if port not in ports:

@@ -148,7 +148,7 @@ def pixels(index: int) -> list[int]:
 
 
 def frame(time: int, *, scale: int = 1, **data: Any) -> Sample:
-    """As logs made of ROS bags have pictures; with scale 1000, in nanoseconds."""
+    """As logs made of ROS bags have images; with scale 1000, in nanoseconds."""
     index = (time - START_US) // STEP_US
     return {
         "metadata": {
@@ -181,7 +181,7 @@ def frame(time: int, *, scale: int = 1, **data: Any) -> Sample:
 
 
 def rock_frame(time: int) -> Sample:
-    """As Rock has pictures."""
+    """As Rock has images."""
     index = (time - START_US) // STEP_US
     return {
         "time": {"microseconds": time},
@@ -338,7 +338,7 @@ def write_archive(root: Path) -> Path:
 
 
 def write_images(root: Path) -> None:
-    """The stereo unit's pictures in two parts, in nanoseconds."""
+    """The stereo unit's images in two parts, in nanoseconds."""
     for part, chosen in enumerate((times()[:3], times()[3:])):
         log: dict[str, Any] = {}
         for name in (LEFT, RIGHT):

@@ -37,7 +37,7 @@ AT_ONCE_NS = NS_PER_S // 4  # of which small ones are read together
 HEAVY_BYTES = 1 << 14  # from here on messages are read one by one
 
 
-# Topics of bags as streams: of numbers, a span at a time, and of pictures, each read when it is asked for.
+# Topics of bags as streams: of numbers, a span at a time, and of images, each read when it is asked for.
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from fieldplay.streams.message_block import MergedBlock, scatter
 
 CHUNK_SIZE = 4 << 20
 
-# Chunks have checksums, but not those that are stored as they are and hold a message of this size: for pictures the
+# Chunks have checksums, but not those that are stored as they are and hold a message of this size: for images the
 # checksum would take as long as all the rest of writing. rosbag2 itself computes none.
 LARGE = 64 << 10
 

@@ -1,4 +1,4 @@
-"""The command `fieldplay project`: a laser's points in a camera's picture."""
+"""The command `fieldplay project`: a laser's points in a camera's image."""
 
 import argparse
 from pathlib import Path
@@ -72,7 +72,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """A laser's points in a camera's picture."""
+    """A laser's points in a camera's image."""
     scale = _require_options(chosen)
     with open_archive(chosen) as data, progress_bar("projecting", "steps") as bar:
         result = project(data.archive, _request(chosen), step=bar, report=note)

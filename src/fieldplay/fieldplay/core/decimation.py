@@ -236,7 +236,7 @@ class Buckets:
 def drawing_width_ns(buckets: Buckets, intervals_ns: Integers, limit: int) -> int:
     """The least bucket width at which `limit` buckets hold the intervals (k, 2) between first and last row.
 
-    However few rows there are, a curve then has points that are as far apart as its picture can show.
+    However few rows there are, a curve then has points that are as far apart as its image can show.
     """
     width, span = buckets.width_ns, buckets.span_ns
     if not len(span):

@@ -1,4 +1,4 @@
-"""Pictures and clouds as files that are named by their times."""
+"""Images and clouds as files that are named by their times."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -260,7 +260,7 @@ class MessageRows:
 
     @cached_property
     def fields(self) -> list[MessageField]:
-        """Those that become columns; the bytes of pictures and clouds do not."""
+        """Those that become columns; the bytes of images and clouds do not."""
         message_fields = fields_of_kind(kind_of_feed(self.feeds[0]), self.units)
         return [each for each in message_fields if not (each.is_bytes and self.feeds[0].msgtype in HEAVY)]
 

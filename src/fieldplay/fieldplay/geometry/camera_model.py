@@ -17,7 +17,7 @@ MODELS = {"": PLUMB_BOB, "plumb_bob": PLUMB_BOB, "rational": RATIONAL, "rational
 COEFFICIENTS = {PLUMB_BOB: (0, 4, 5), RATIONAL: (0, 4, 5, 8, 12, 14), FISHEYE: (0, 4)}
 USED = 8  # of a rational lens: thin prisms and a tilted sensor are not known here
 NEAREST_M = 0.01
-SAME_SHAPE = 0.01  # by which the ratio of a picture's sides may differ from the camera's
+SAME_SHAPE = 0.01  # by which the ratio of an image's sides may differ from the camera's
 REAL = 1e-7  # imaginary part of a root that is real but for rounding
 
 
@@ -263,7 +263,7 @@ def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel 
         return None
     matrix = camera.matrix.copy()
     matrix[:2] *= scale[:, None]
-    matrix[:2, 2] += (scale - 1) / 2  # the outer edges of the pictures meet, not the centres of the first pixels
+    matrix[:2, 2] += (scale - 1) / 2  # the outer edges of the images meet, not the centres of the first pixels
     return camera.with_matrix(matrix, width, height)
 
 

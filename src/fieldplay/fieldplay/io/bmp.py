@@ -1,4 +1,4 @@
-"""BMP pictures from their bytes to pixels: rows are turned round and copied at once, where they are stored plainly."""
+"""BMP images from their bytes to pixels: rows are turned round and copied at once, where they are stored plainly."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,6 +1,6 @@
 """Names of very many files, looked through at once: names that differ in their digits alone are one shape.
 
-Pictures are named after their times, so that hundreds of thousands of names have a handful of shapes. A regular
+Images are named after their times, so that hundreds of thousands of names have a handful of shapes. A regular
 expression is tried on the shapes, and on a name itself only where the expression has a digit of its own.
 """
 

@@ -46,7 +46,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Segments:
-    """Strips or tiles of `length` rows and `width` columns, the first band of a picture."""
+    """Strips or tiles of `length` rows and `width` columns, the first band of an image."""
 
     page: tifffile.TiffPage
     file: BinaryIO

@@ -39,7 +39,7 @@ LOCAL_SIGNATURE = b"PK\x03\x04"
 
 # The directory of a zip, gone through at once; a member is handed to `zipfile` alone, when it is asked for.
 #
-# `zipfile` makes an object of each member as soon as a zip is opened, which takes seconds for 200,000 pictures.
+# `zipfile` makes an object of each member as soon as a zip is opened, which takes seconds for 200,000 images.
 
 
 class ZipDirectory:

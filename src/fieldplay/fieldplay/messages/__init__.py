@@ -1,1 +1,1 @@
-"""Records of columns, and messages as CDR bytes, both ways; pictures and clouds one by one."""
+"""Records of columns, and messages as CDR bytes, both ways; images and clouds one by one."""

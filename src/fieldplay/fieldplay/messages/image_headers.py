@@ -1,4 +1,4 @@
-"""Size and soundness of JPEG, PNG and BMP pictures from their bytes, without decoding a pixel."""
+"""Size and soundness of JPEG, PNG and BMP images from their bytes, without decoding a pixel."""
 
 import struct
 import zlib
@@ -80,15 +80,15 @@ class _Format(NamedTuple):
 
 
 def image_from_bytes(data: bytes) -> ImageHeader:
-    """The size and kind of a picture; the first bytes of a file do, as long as its header is among them."""
+    """The size and kind of an image; the first bytes of a file do, as long as its header is among them."""
     return _format(data).header(data)
 
 
 def whole_image(data: bytes) -> ImageHeader:
-    """The size and kind of a whole picture file; ArchiveError says what is wrong with it, as expected and got.
+    """The size and kind of a whole image file; ArchiveError says what is wrong with it, as expected and got.
 
     This finds files of another type, cut off or partly overwritten; a change inside the packed pixels of a JPEG or BMP
-    only decoding could find. Bytes after the end of the picture are no fault.
+    only decoding could find. Bytes after the end of the image are no fault.
     """
     return _format(data).whole(data)
 
@@ -137,7 +137,7 @@ def _jpeg_beginning(data: bytes, segments: Iterator[tuple[int, int]]) -> ImageHe
 def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
     """Each marker of a JPEG up to its end marker, and where its content begins; pixels are passed over.
 
-    Whatever a segment holds, such as a small picture, is skipped with it by its length.
+    Whatever a segment holds, such as a small image, is skipped with it by its length.
     """
     after_pixels: NDArray[np.intp] | None = None
     offset = 2

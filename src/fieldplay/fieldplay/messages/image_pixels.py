@@ -1,4 +1,4 @@
-"""Pictures of any encoding as pixels that can be shown (h, w, 3), in BGR."""
+"""Images of any encoding as pixels that can be shown (h, w, 3), in BGR."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ YUV = {
     "yuv422": "COLOR_YUV2BGR_UYVY", "uyvy": "COLOR_YUV2BGR_UYVY",
     "yuv422_yuy2": "COLOR_YUV2BGR_YUY2", "yuyv": "COLOR_YUV2BGR_YUY2",
 }  # fmt: skip
-HEAD = 1 << 16  # bytes that say how large a picture is, if they do
+HEAD = 1 << 16  # bytes that say how large an image is, if they do
 DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
 LARGEST_PIXELS = 1 << 27
 ROWS_OF_MOSAIC = 2

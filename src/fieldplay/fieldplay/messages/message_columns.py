@@ -189,7 +189,7 @@ def _missing_field(layout: Layout, decoder: Decoder, paths: Sequence[str]) -> st
 def decode_message(msgtype: str, data: NDArray[np.uint8]) -> Any | None:
     """One message (size,) as an object of rosbags, None where it cannot be read.
 
-    This is for whoever draws single messages of many kinds: pictures, clouds, paths, states.
+    This is for whoever draws single messages of many kinds: images, clouds, paths, states.
     """
     try:
         return typestore().deserialize_cdr(data.tobytes(), msgtype)

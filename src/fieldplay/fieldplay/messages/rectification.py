@@ -148,7 +148,7 @@ class Rectification:
         return cv2.remap(image, *self._maps, cv2.INTER_LINEAR if is_smooth else cv2.INTER_NEAREST)
 
     def pixels(self, data: bytes | Pixels) -> Pixels:
-        """A picture, as its file or its pixels, rectified."""
+        """An image, as its file or its pixels, rectified."""
         image, encoding = array_and_encoding(data)
         if encoding == "16UC1" and not isinstance(data, Pixels):
             encoding = "mono16"

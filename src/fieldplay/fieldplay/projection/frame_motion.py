@@ -46,7 +46,7 @@ def frames_about(archive: Archive, first_ns: int, last_ns: int, *, delay_ns: int
 def frames_with_truth(archive: Archive, frames: Frames, first_ns: int, last_ns: int) -> Frames | None:
     """The same with the poses of the dataset's truth in place of what tf says of its base; None where there are none.
 
-    They know of pitch and roll, where odometry of wheels is flat: a quarter of a degree is some pixels in a picture.
+    They know of pitch and roll, where odometry of wheels is flat: a quarter of a degree is some pixels in an image.
     """
     if archive.origin is not None:
         archive = archive_of_origin(archive, archive.origin)
@@ -81,7 +81,7 @@ def _add_poses(frames: Frames, spec: StreamSpec, record: Record, window: tuple[i
 
 @dataclass(frozen=True, eq=False)
 class SensorMotion:
-    """What the sensor did between its points and the picture: sensor_T_sensor (n, 4, 4), and in what it was followed.
+    """What the sensor did between its points and the image: sensor_T_sensor (n, 4, 4), and in what it was followed.
 
     `frame` is empty where the motion is left out, `moved_m` the longest way.
     """

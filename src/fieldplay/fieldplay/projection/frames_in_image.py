@@ -38,7 +38,7 @@ def camera_of_drawing(camera: CameraModel, *, is_rectified: bool) -> CameraModel
 
 @dataclass(frozen=True, eq=False)
 class FramesInImage:
-    """Frames in a picture: where their origins (n, 2) and axes (n, 3, 2) are, as shares of its width and height."""
+    """Frames in an image: where their origins (n, 2) and axes (n, 3, 2) are, as shares of its width and height."""
 
     names: list[str]
     origins: Array
@@ -46,7 +46,7 @@ class FramesInImage:
 
 
 def frames_in_image(camera: CameraModel, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInImage | None:
-    """The frames in front of a camera and within its picture; None where nothing can be projected."""
+    """The frames in front of a camera and within its image; None where nothing can be projected."""
     matrix = camera.matrix
     size = np.array([camera.width, camera.height], float)
     if not np.isfinite(matrix).all() or matrix[0, 0] <= 0 or matrix[1, 1] <= 0 or (size <= 0).any():

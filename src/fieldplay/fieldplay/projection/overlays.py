@@ -1,4 +1,4 @@
-"""Points drawn into a picture: coloured by range, the nearest on top, with a bar that says what the colours mean."""
+"""Points drawn into an image: coloured by range, the nearest on top, with a bar that says what the colours mean."""
 
 import time
 from bisect import bisect_left
@@ -17,12 +17,12 @@ from fieldplay.messages.image_pixels import colour_map
 Image = TypeVar("Image")
 Scan = TypeVar("Scan")
 MAX_SCANS = 200
-PATIENCE = 4  # pictures that wait for scans which may not come
+PATIENCE = 4  # images that wait for scans which may not come
 MAX_WAITING = 8
 GRACE_S = 1.0  # for scans on their way, once an image has come that is later than any scan that could still be near
 Array = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
-FINE = 2  # so many times finer than the picture are points drawn, for smooth edges
+FINE = 2  # so many times finer than the image are points drawn, for smooth edges
 RIM = 0.55  # of the light that the rim around points takes away
 PANEL = 0.6  # and the panel behind the bar
 USUAL = (2.0, 98.0)  # percentiles of the ranges that the colours reach by default
@@ -34,19 +34,19 @@ WHITE = (255, 255, 255)
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
-# Pictures wait until it is known which scan is nearest to each.
+# Images wait until it is known which scan is nearest to each.
 
 
 @dataclass(frozen=True)
 class ImageAndScan(Generic[Image, Scan]):
-    """A picture with the scan nearest to it, None where none is near enough."""
+    """An image with the scan nearest to it, None where none is near enough."""
 
     image: Image
     scan: Scan | None
 
 
 class NearestPairs(Generic[Image, Scan]):
-    """Pictures and scans as they come, each in the order of its own times; where these run back all starts anew."""
+    """Images and scans as they come, each in the order of its own times; where these run back all starts anew."""
 
     def __init__(self, within_ns: int, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._within_ns = within_ns
@@ -59,7 +59,7 @@ class NearestPairs(Generic[Image, Scan]):
 
     @property
     def is_backlogged(self) -> bool:
-        """Whether so many pictures wait that the first should be done with what is there."""
+        """Whether so many images wait that the first should be done with what is there."""
         return len(self._waiting) > PATIENCE
 
     def add_scan(self, stamp_ns: int, scan: Scan) -> None:
@@ -71,7 +71,7 @@ class NearestPairs(Generic[Image, Scan]):
         self._scans.append(scan)
 
     def add_image(self, stamp_ns: int, image: Image) -> None:
-        """A further picture; where too many wait the oldest is given up."""
+        """A further image; where too many wait the oldest is given up."""
         if self._image_ns is not None and stamp_ns < self._image_ns:
             self._waiting.clear()
             # The scans of this image may come after it: those played before the jump must not be taken for later ones.
@@ -82,7 +82,7 @@ class NearestPairs(Generic[Image, Scan]):
         self._waiting.append((stamp_ns, image))
 
     def first(self) -> ImageAndScan[Image, Scan] | None:
-        """The first picture that waits with its scan, as soon as no scan to come can be nearer."""
+        """The first image that waits with its scan, as soon as no scan to come can be nearer."""
         if not self._waiting:
             return None
         stamp_ns, image = self._waiting[0]
@@ -94,7 +94,7 @@ class NearestPairs(Generic[Image, Scan]):
         return ImageAndScan(image, self._nearest(stamp_ns))
 
     def drop_first(self) -> None:
-        """The first picture is done."""
+        """The first image is done."""
         self._waiting.popleft()
 
     def _nearest(self, stamp_ns: int) -> Scan | None:
@@ -142,7 +142,7 @@ def colours_from_fractions(fractions: Array) -> Pixels:
 
 
 def size_of_points(width: int, count: int) -> float:
-    """A diameter in pixels at which so many points are seen and the picture still is."""
+    """A diameter in pixels at which so many points are seen and the image still is."""
     return float(max(2.0, width * np.interp(np.log10(max(count, 1)), [2.0, 4.0], [0.007, 0.003])))
 
 
@@ -155,7 +155,7 @@ def overlay(
     size_px: float | None = None,
     caption: str = "",
 ) -> Pixels:
-    """The picture (h, w, 3) with the points that it shows, coloured by their ranges (n,), and with the legend."""
+    """The image (h, w, 3) with the points that it shows, coloured by their ranges (n,), and with the legend."""
     shown = projection.is_visible
     scale = scale or scale_of_ranges(ranges_m[shown])
     drawn = with_points(
@@ -169,7 +169,7 @@ def overlay(
 
 
 def with_points(image: Pixels, pixels: Array, depths: Array, *, colours: Pixels, size_px: float) -> Pixels:
-    """The picture (h, w, 3) with discs of a diameter at pixels (n, 2) in colours (n, 3); nearer ones lie on others."""
+    """The image (h, w, 3) with discs of a diameter at pixels (n, 2) in colours (n, 3); nearer ones lie on others."""
     if not len(pixels):
         return np.array(image, np.uint8)
     height, width = image.shape[:2]
@@ -192,7 +192,7 @@ def _blend(image: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
 
 
 def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places (m,) of discs around centres u v (n, 2) in a flat picture, disc by disc, and the number of each's disc."""
+    """Places (m,) of discs around centres u v (n, 2) in a flat image, disc by disc, and the number of each's disc."""
     reach = int(np.ceil(radius))
     down, right = np.mgrid[-reach : reach + 2, -reach : reach + 2].reshape(2, -1)
     inside = np.hypot(down - 0.5, right - 0.5) <= max(radius, 0.8)  # the middles lie between four places
@@ -203,7 +203,7 @@ def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArr
 
 
 def with_legend(image: Pixels, scale: ColourScale, caption: str = "") -> Pixels:
-    """The picture with the bar of colours and its metres at the right, and a line of words at the lower left."""
+    """The image with the bar of colours and its metres at the right, and a line of words at the lower left."""
     drawn = np.array(image, np.uint8)
     unit = max(min(image.shape[0] / 540, image.shape[1] / 960), MIN_UNIT)  # of letters and lines, 1 in 960 x 540 pixels
     if caption:

@@ -1,4 +1,4 @@
-"""A projection: the nearest picture, the scans nearest to that, where it shows their points; and all that in words."""
+"""A projection: the nearest image, the scans nearest to that, where it shows their points; and all that in words."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ OWN, TF = "own", "tf"
 Step = Callable[[float, int], None]
 
 
-# The picture nearest to a time, and the scans nearest to that; what is damaged is told and the next one taken.
+# The image nearest to a time, and the scans nearest to that; what is damaged is told and the next one taken.
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def _distance(span: Span, stamp_ns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class CameraImage:
-    """A picture (h, w, 3) in BGR at its time; in a bag it was logged `delay_ns` later."""
+    """An image (h, w, 3) in BGR at its time; in a bag it was logged `delay_ns` later."""
 
     stamp_ns: int
     pixels: Pixels
@@ -148,7 +148,7 @@ class Scan:
 
 
 def image_at(camera: Sensor, stamp_ns: int, within_s: float, report: Report) -> CameraImage:
-    """The picture nearest to a time."""
+    """The image nearest to a time."""
     rows = _near(camera, stamp_ns, within_s, count=1, other="the requested time")
     for row in rows:
         try:
@@ -294,7 +294,7 @@ def _time_in_stamps(text: str, start_ns: int, camera: Sensor) -> int:
 def _motion(
     trees: tuple[Frames, Frames | None], fixed: str, image: CameraImage, *, sensor: str, scans: Sequence[Scan]
 ) -> SensorMotion:
-    """How the sensor moved from its points to the picture: by the truth where that is known, else by tf."""
+    """How the sensor moved from its points to the image: by the truth where that is known, else by tf."""
     frames, truth = trees
     then_ns = np.concatenate([scan.then_ns for scan in scans])
     if truth is not None and fixed in (AUTO, truth.path_to_root(sensor)[-1]):
@@ -319,7 +319,7 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
 
 
 def _model_for(image: CameraImage, camera: CameraModel, topic: str, report: Report) -> CameraModel:
-    """The camera for a picture, which may be a smaller one than its calibration is for."""
+    """The camera for an image, which may be a smaller one than its calibration is for."""
     camera.require_projection()
     height, width = image.pixels.shape[:2]
     fitted = camera_of_size(camera, width, height)
@@ -360,7 +360,7 @@ def _placement_text(result: ProjectionResult) -> str:
 
 
 def caption_of(result: ProjectionResult) -> str:
-    """A line in the picture, without signs that its letters lack."""
+    """A line in the image, without signs that its letters lack."""
     stamp_ns = result.image.stamp_ns
     nearest = min((scan.stamp_ns - stamp_ns for scan in result.scans), key=abs) / NS_PER_S
     scans = f"{len(result.scans)} scans" if len(result.scans) > 1 else "scan"
@@ -369,7 +369,7 @@ def caption_of(result: ProjectionResult) -> str:
 
 
 def overlay_parameters(spec: DatasetSpec, pair: str, *, image_format: str) -> dict[str, Any]:
-    """The node's parameters for a pair `LASER,CAMERA`, the pictures sent as raw, compressed or both."""
+    """The node's parameters for a pair `LASER,CAMERA`, the images sent as raw, compressed or both."""
     laser, comma, camera = (word.strip() for word in pair.partition(","))
     if not (laser and comma and camera):
         raise UsageError(f"overlay: expected LASER,CAMERA, got '{pair}'")

@@ -54,7 +54,7 @@ def plane_of_points(points: Array, *, room: float = 0.08, least_m: float = MIN_M
 
 @dataclass(frozen=True, eq=False)
 class CloudRelief:
-    """A picture (h, w, 4) in BGRA, transparent where there is nothing, and the heights that its colours reach."""
+    """An image (h, w, 4) in BGRA, transparent where there is nothing, and the heights that its colours reach."""
 
     pixels: Pixels
     low_m: float

@@ -39,7 +39,7 @@ def laser_of_name(archive: Archive, name: str) -> Sensor:
 
 
 def camera_of_name(archive: Archive, name: str) -> tuple[Sensor, CameraModel]:
-    """The stream of pictures of that name, and the numbers of its camera."""
+    """The stream of images of that name, and the numbers of its camera."""
     spec = camera_stream(archive.spec, name, _ids_with_rows(archive))
     return Sensor(spec, archive.streams[spec.id]), archive.spec.cameras[spec.camera]
 
@@ -51,7 +51,7 @@ def laser_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> Stream
 
 
 def camera_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> StreamSpec:
-    """The same of pictures that a camera with known numbers took."""
+    """The same of images that a camera with known numbers took."""
     known = [stream for stream in spec.streams if stream.type in (RAW, COMPRESSED) and stream.camera in spec.cameras]
     return _find_stream(spec, "camera", name, known=known, there=there)
 
@@ -117,7 +117,7 @@ def spec_with_sensors(archive: Archive) -> DatasetSpec:
 
 
 def _camera(streams: Mapping[str, Stream], topic: str) -> CameraModel | None:
-    """By the CameraInfo beside a topic of pictures, if that is one of a calibrated camera."""
+    """By the CameraInfo beside a topic of images, if that is one of a calibrated camera."""
     info = f"{topic.rpartition('/')[0]}/camera_info"
     first = _first(streams[info]) if info in streams else None
     record = first.record if first else None

@@ -40,7 +40,7 @@ def batches_of_feeds(
 ) -> Iterator[tuple[RecordBatch | None, int]]:
     """The rows of feeds, with how many each batch stands for; no message is made.
 
-    What is read row by row, as pictures, is read and checked in the order of time, so that topics which share it read
+    What is read row by row, as images, is read and checked in the order of time, so that topics which share it read
     it once; a row that is defective has no batch.
     """
     for interval in record_slices(feeds, first_ns, last_ns):

@@ -84,7 +84,7 @@ def _of_transforms(record: records.Transforms, times: Columns) -> Columns:
 
 
 def _of_files(record: records.Images | records.Clouds, times: Columns) -> Columns:
-    """Pictures and clouds are read one by one: here only the files they come from."""
+    """Images and clouds are read one by one: here only the files they come from."""
     return {**times, "name": np.array(record.names)}
 
 

@@ -1,4 +1,4 @@
-"""Pictures as messages: passed on as they are, or decoded; with the CameraInfo that belongs to each."""
+"""Images as messages: passed on as they are, or decoded; with the CameraInfo that belongs to each."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from fieldplay.streams.topic_stream import (
 )
 
 RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
-CACHED_IMAGES = 12  # pictures that several topics share, as the archive holds them
+CACHED_IMAGES = 12  # images that several topics share, as the archive holds them
 CACHED_RECTIFIED = 3  # which are larger
 PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
 RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
@@ -72,7 +72,7 @@ class _Shared:
         return data
 
     def _compare_size(self, size: tuple[int, int], name: str) -> None:
-        """A picture of another size plays, but the camera's numbers are not for it."""
+        """An image of another size plays, but the camera's numbers are not for it."""
         camera = self.camera
         if camera is not None and size != (camera.width, camera.height):
             expected, got = f"{camera.width} x {camera.height}", f"{size[0]} x {size[1]}"
@@ -80,7 +80,7 @@ class _Shared:
             self.report(Defect.at(name, kind="picture_size", stream=self.stream, message=message))
 
     def refuse(self, name: str, issue: str) -> None:
-        """Report a picture, once."""
+        """Report an image, once."""
         if name not in self.reported:
             self.reported.add(name)
             self.report(Defect.at(name, kind="damaged_picture", stream=self.stream, message=issue))
@@ -90,7 +90,7 @@ Make = Callable[[_Shared, Images, int, str], Chunks | None]  # a message of a ro
 
 
 def _size_of(image: bytes | Pixels) -> tuple[int, int]:
-    """Width and height of a picture; ArchiveError where it is not whole."""
+    """Width and height of an image; ArchiveError where it is not whole."""
     if not isinstance(image, Pixels):
         header = whole_image(image)
         return header.width, header.height
@@ -103,13 +103,13 @@ def _size_of(image: bytes | Pixels) -> tuple[int, int]:
 
 
 def natural_images(stream: Stream) -> ImageTransport:
-    """How pictures are sent where nobody says: as the archive holds them."""
+    """How images are sent where nobody says: as the archive holds them."""
     record = stream.load(0) if len(stream.spans) else None
     return "raw" if isinstance(record, Images) and not record.packed else "compressed"
 
 
 def images_of(stream: Stream, requested: ImageTransport | None) -> ImageTransport:
-    """How pictures are sent: as wanted, as the archive holds them, or in the one way that there is."""
+    """How images are sent: as wanted, as the archive holds them, or in the one way that there is."""
     record = stream.load(0) if len(stream.spans) else None
     if isinstance(record, Images) and not record.packable:
         return "raw"
@@ -127,9 +127,9 @@ def image_topic_streams(
     ranks: tuple[int, int],
     rectify: bool = False,
 ) -> list[TopicStream]:
-    """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted.
+    """The topics of a stream of images: its CameraInfo if there is a camera, compressed and raw as wanted.
 
-    With `rectify` the same again of rectified pictures, where there is a camera: `image_rect` and `camera_info_rect`
+    With `rectify` the same again of rectified images, where there is a camera: `image_rect` and `camera_info_rect`
     beside the topic, in a frame of their own where the rectification rotates them.
     """
     shared = _Shared(report, spec.id, camera)
@@ -162,7 +162,7 @@ def image_topic_streams(
 
 @dataclass(frozen=True)
 class _ImageTopics:
-    """Feeds of pictures on a topic, with CameraInfo on another."""
+    """Feeds of images on a topic, with CameraInfo on another."""
 
     spans: Sequence[Span]
     stream: str
@@ -173,7 +173,7 @@ class _ImageTopics:
     def feeds(
         self, topic: str, info: str, records: Callable[[int], Images], *, camera: CameraModel | None, frame: str
     ) -> list[TopicStream]:
-        """CameraInfo first, then compressed and raw pictures as wanted."""
+        """CameraInfo first, then compressed and raw images as wanted."""
         of_info, of_images = self.ranks
         streams = []
         if camera is not None:
@@ -220,7 +220,7 @@ def camera_info_message(layout: Layout, stamp_ns: int) -> bytes:
 
 
 def _data(record: Images, row: int) -> bytes | Pixels | None:
-    """A picture's file, or its pixels; None where it is defective."""
+    """An image's file, or its pixels; None where it is defective."""
     try:
         return record.load(row)
     except ArchiveError:

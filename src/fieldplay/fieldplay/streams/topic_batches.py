@@ -15,7 +15,7 @@ from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import LazyBlock, TopicStream
 
 Loaded = TypeVar("Loaded")
-HEAVY_PER_BATCH = 16  # messages that are read on their own, as pictures
+HEAVY_PER_BATCH = 16  # messages that are read on their own, as images
 
 
 # Many streams as one sequence in the order of time, with no more in memory than the spans that overlap.

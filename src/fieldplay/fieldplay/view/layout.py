@@ -106,7 +106,7 @@ def _numbers(element: ElementTree.Element | None, name: str, default: tuple[floa
 
 @dataclass(frozen=True, kw_only=True)
 class CameraView:
-    """A picture, with the clouds and scans that are drawn into it."""
+    """An image, with the clouds and scans that are drawn into it."""
 
     picture: str
     points: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ class Layout:
         return [topic.name for topic in self._topics if topic.msgtype in (RAW, COMPRESSED)]
 
     def _image_topic(self, name: str) -> str:
-        """The topic of a picture, raw or compressed; "" where there is none."""
+        """The topic of an image, raw or compressed; "" where there is none."""
         full = self._full(name)
         return next((topic for topic in (full, f"{full}/compressed") if topic in self._types), "")
 

@@ -87,13 +87,13 @@ def partition_columns(columns: Any, lengths: ArrayLike) -> Any:
     return columns.partition(np.asarray(lengths, np.int64))
 
 
-# Pictures: the bytes of their files where Rerun knows these, else their pixels.
+# Images: the bytes of their files where Rerun knows these, else their pixels.
 
 
 def image_entries(parts: Sequence[records.Images], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
     """Entries of images with the rows (k,) of the parts they are of; images of one kind share an entry.
 
-    ArchiveError of one that no picture can be made of.
+    ArchiveError of one that no image can be made of.
     """
     by_kind: dict[str, list[tuple[int, Any]]] = {}
     number = 0
@@ -219,7 +219,7 @@ def _word(title: str) -> str:
     return title.replace(",", "").replace(" ", "_")
 
 
-# What is drawn in space: transforms, poses, ways, clouds, scans, cameras and their pictures.
+# What is drawn in space: transforms, poses, ways, clouds, scans, cameras and their images.
 
 
 def transforms(record: records.Transforms, parent_of: dict[str, str]) -> Iterator[tuple[str, Entry]]:
@@ -355,7 +355,7 @@ def colours(values: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def cameras(record: records.CameraInfos, plane: str, frame: str) -> Iterator[Entry]:
-    """The camera's numbers, with the frame of its pictures' plane."""
+    """The camera's numbers, with the frame of its images' plane."""
     camera, count = record.camera, len(record)
     columns = rr.Pinhole.columns(
         image_from_camera=np.tile(camera.matrix.astype(np.float32), (count, 1, 1)),
@@ -406,7 +406,7 @@ class FrameTree:
 class Recording:
     """Takes records in the order of time, and sends them as entities with the topics' names.
 
-    `every` is one of how many pictures and clouds of a topic that are sent; `report` is called with each message once.
+    `every` is one of how many images and clouds of a topic that are sent; `report` is called with each message once.
     """
 
     def __init__(self, stream: rr.RecordingStream, topics: Sequence[str], report: Report, every: int = 1) -> None:
@@ -628,7 +628,7 @@ def _folder(topic: str) -> str:
 
 
 def _plane(info: str) -> str:
-    """The frame of the pictures of a camera, by its topic of numbers."""
+    """The frame of the images of a camera, by its topic of numbers."""
     return f"{_folder(info)} image"
 
 

@@ -21,7 +21,7 @@ from fieldplay.topics.selection import Selection
 from fieldplay.view.layout import Layout, send_robot, view_of
 from fieldplay.view.rerun_stream import Recording, not_shown
 
-LARGE = 1 << 14  # from here on a message is one that may be dropped first, as pictures and clouds
+LARGE = 1 << 14  # from here on a message is one that may be dropped first, as images and clouds
 
 
 # Live messages on their way to a viewer: no more than so many bytes wait, and what is dropped is counted.

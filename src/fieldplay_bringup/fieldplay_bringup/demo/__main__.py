@@ -1,4 +1,4 @@
-"""`./ws demo`: a sample archive, live topics, a bag, pictures, and what to type next."""
+"""`./ws demo`: a sample archive, live topics, a bag, images, and what to type next."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The demo's page: the pictures of the sample with figures against the truth, then the report of its bag."""
+"""The demo's page: the images of the sample with figures against the truth, then the report of its bag."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -267,7 +267,7 @@ def _save(figure: Figure, target: Path) -> None:
     figure.savefig(target, dpi=DPI)
 
 
-# The demo's views: pictures of the cameras with the frames before them drawn in, and the clouds from above.
+# The demo's views: images of the cameras with the frames before them drawn in, and the clouds from above.
 
 
 class BagViews:
@@ -285,7 +285,7 @@ class BagViews:
         self._reader.close()
 
     def draw_camera(self, camera: str, target: Path) -> None:
-        """The middle one of a camera's pictures, with the frames that it sees."""
+        """The middle one of a camera's images, with the frames that it sees."""
         images = self._messages(f"{camera}/image_raw/compressed")
         message, info = images[len(images) // 2], self._messages(f"{camera}/camera_info")[0]
         pixels = pixels_from_compressed(message).copy()
@@ -328,7 +328,7 @@ def _time_ns(message: Any) -> int:
 
 
 def _on_paper(pixels: Pixels) -> Pixels:
-    """A picture with transparency (h, w, 4) on a light ground (h, w, 3)."""
+    """An image with transparency (h, w, 4) on a light ground (h, w, 3)."""
     fraction = pixels[..., 3:].astype(np.float64) / 255
     return np.asarray(pixels[..., :3] * fraction + PAPER * (1 - fraction), np.uint8)
 

@@ -28,7 +28,7 @@ OPTICAL_T_FRD = transform(floats([[0, 1, 0], [0, 0, 1], [1, 0, 0]]), [0.0, 0.0, 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Argo:
-    """The vehicle; poses (4, 4) on base_link by name: sensors forward right down, cameras as pictures are."""
+    """The vehicle; poses (4, 4) on base_link by name: sensors forward right down, cameras as images are."""
 
     base_T_sensor: dict[str, Floats]
     base_T_camera: dict[str, Floats]
@@ -77,7 +77,7 @@ def camera_T_laser_from_row(row: list[float]) -> Floats:
 
 
 def camera_of(robot: Argo, name: str, *, left_px: int = 0, top_px: int = 0) -> Intrinsics:
-    """The camera `visual` or `ir`, whose stored picture begins so many pixels right of and below the whole one's."""
+    """The camera `visual` or `ir`, whose stored image begins so many pixels right of and below the whole one's."""
     entry = robot.intrinsics[name]
     width, height = entry.get("stored_size", entry["size"])
     fx, fy, cx, cy = entry["fx_fy_cx_cy"]

@@ -1,4 +1,4 @@
-"""Pictures and depth images of a scene."""
+"""Images and depth images of a scene."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +13,7 @@ from fieldplay_samples.world.scene import GROUND, Hits, Scene
 
 Array = NDArray[np.float64]
 ITERATIONS = 15
-MIN_GROWTH = 0.2  # of the radius in the picture with that in the world, where the polynomial is left
+MIN_GROWTH = 0.2  # of the radius in the image with that in the world, where the polynomial is left
 BEYOND_RAD = 1.4  # by which the angle grows there with the radius: about as it does just before, seen by angles
 WIDEST_RAD = 1.45
 MEAN_ALBEDO = 0.11
@@ -75,8 +75,8 @@ def distort(camera: Intrinsics, undistorted: Array) -> Array:
 def undistort(camera: Intrinsics, seen: Array) -> Array:
     """Undistort points `seen` (..., 2) to the plane z = 1, by Newton's method.
 
-    A fitted polynomial may turn back within the picture, so that no point is put to its corners; there the angle from
-    the axis grows evenly from the last good one on, so that a picture is seen to its edges.
+    A fitted polynomial may turn back within the image, so that no point is put to its corners; there the angle from
+    the axis grows evenly from the last good one on, so that an image is seen to its edges.
     """
     limit = _rim(camera)
     radius = np.maximum(np.linalg.norm(seen, axis=-1, keepdims=True), 1e-12)
@@ -90,7 +90,7 @@ def undistort(camera: Intrinsics, seen: Array) -> Array:
 
 @lru_cache(maxsize=8)
 def _rim(camera: Intrinsics) -> float:
-    """The radius in the picture (of focal length 1) up to which the lens still puts what is further out further out."""
+    """The radius in the image (of focal length 1) up to which the lens still puts what is further out further out."""
     k1, k2, _, _, k3 = camera.distortion
     square = np.square(np.linspace(0.0, 3.0, 3001))
     growth = 1 + square * (3 * k1 + square * (5 * k2 + square * 7 * k3))
@@ -153,7 +153,7 @@ def rays(camera: Intrinsics, shrink: int = 1) -> Array:
     return directions
 
 
-# Pictures of warmth, in degrees above the air: by what a thing is made of, the sun on it, how dark the ground is.
+# Images of warmth, in degrees above the air: by what a thing is made of, the sun on it, how dark the ground is.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def levels(model: Thermal, degrees: Array) -> Array:
 def render(
     scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
 ) -> NDArray[np.uint8]:
-    """The picture (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
+    """The image (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
     towards, hits = render_rays(scene, camera, world_T_camera, shrink=shrink)
     return enlarge(develop(radiance(scene, hits, towards, sun=sun or Sun())), camera, shrink)
 

@@ -1,4 +1,4 @@
-"""What dust, smoke and rain do to lasers and pictures.
+"""What dust, smoke and rain do to lasers and images.
 
 Optical depths are those for the eye; for lasers and for warmth they are a share of that.
 """

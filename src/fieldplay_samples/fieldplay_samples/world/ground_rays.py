@@ -28,7 +28,7 @@ def first_hits_about(terrain: Terrain, solids: Solids, rays: Rays, end_m: float)
     """Return what rays (n,) meet first, nearer than end_m: triangles of the solids, then of the ground."""
     column, row = np.floor(rays.origins[:, :2] / TILE_M).astype(np.int64).T
     key = column * WIDEST + row
-    if len(key) and (key == key[0]).all():  # as of a picture; to sort so many keys takes long
+    if len(key) and (key == key[0]).all():  # as of an image; to sort so many keys takes long
         return _tile(terrain, solids, int(column[0]), int(row[0])).first_hits(rays, np.full(len(rays), end_m))
     parts = [NO_HITS]
     for one in np.unique(key):

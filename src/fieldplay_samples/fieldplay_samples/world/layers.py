@@ -147,7 +147,7 @@ class CropRows:
 
 # The colour of the ground and of rocks: patches some metres wide, and grain down to a centimetre.
 #
-# Each band of wavelengths is a small picture that repeats, turned by an angle of its own so that no two repeat
+# Each band of wavelengths is a small image that repeats, turned by an angle of its own so that no two repeat
 # together. A band fades where a ray's footprint is no longer smaller than its waves, so that what is far away does not
 # flicker.
 
@@ -256,7 +256,7 @@ def _of_rms_1(values: Array) -> Array:
 def _add_visible(
     total: Single, image: Single, position: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
 ) -> None:
-    """Add a picture's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.
+    """Add an image's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.
 
     What is seen grows as `clear` (n,) does, from nothing at 0 to all at 1.
     """

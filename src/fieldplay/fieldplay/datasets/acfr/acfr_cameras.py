@@ -1,4 +1,4 @@
-"""The cameras' pictures: BMP files whose names and times the cameras' logs tell. Times are never taken from names."""
+"""The cameras' images: BMP files whose names and times the cameras' logs tell. Times are never taken from names."""
 
 import re
 from collections import Counter
@@ -35,18 +35,18 @@ ASSIGNED = re.compile(
 )
 SEPARATORS = re.compile(r"[\s;,]+")
 LENGTHS = {"fc": (2,), "cc": (2,), "kc": (4, 5), "alpha_c": (1,), "nx": (1,), "ny": (1,)}
-ROUNDED_PX = 1.0  # by which a scaled picture's side may differ from the camera's shape
+ROUNDED_PX = 1.0  # by which a scaled image's side may differ from the camera's shape
 COEFFICIENTS = 5  # k1 k2 p1 p2 k3, in the toolbox as in OpenCV
 Size = tuple[int, int]
 LOGS = {VISUAL: ("visual_log", "visual_images"), IR: ("ir_log", "ir_images")}
 CALIBRATION_LOG, CALIBRATION_IMAGES = "calibration_log", "calibration_images"
-LOOKED_AT = 5  # pictures whose headers tell the size and kind of all
+LOOKED_AT = 5  # images whose headers tell the size and kind of all
 HEAD = 4096  # bytes, in which the header and the palette of a BMP lie
 NO_MOSAIC, FRAME = "none", "VISION_FRAME"
 Stamps = NDArray[np.int64]
 
 
-# The cameras' intrinsics: the report's or those of a Calib_Results.m, and what a clipped picture makes of them.
+# The cameras' intrinsics: the report's or those of a Calib_Results.m, and what a clipped image makes of them.
 
 
 def numbers_from_matlab(text: str) -> dict[str, tuple[float, ...]]:
@@ -83,7 +83,7 @@ def camera_from_matlab(text: str, source: str) -> tuple[CameraModel, float]:
 def cameras_by_parameters(archive: Archive, files: Files, sizes: Mapping[str, Size]) -> dict[str, CameraModel]:
     """The cameras by their names: of the archive's Calib_Results.m, or one in a set beside it, else of the report.
 
-    `sizes` are those of the archive's own pictures.
+    `sizes` are those of the archive's own images.
     """
     cameras = dict(archive.spec.cameras)
     if archive.parameters["intrinsics_from"] == "report":
@@ -114,7 +114,7 @@ def _sibling_results(archive: Archive) -> list[Path]:
 
 
 def _name_of(camera: CameraModel, known: Mapping[str, CameraModel], sizes: Mapping[str, Size]) -> str:
-    """The camera that a size tells: the report's, else that of the pictures of one of them."""
+    """The camera that a size tells: the report's, else that of the images of one of them."""
     size = (camera.width, camera.height)
     reported = {name: (other.width, other.height) for name, other in known.items()}
     names = [name for name, other in reported.items() if other == size]
@@ -139,7 +139,7 @@ def _note_intrinsics(archive: Archive, name: str, camera: CameraModel, *, skew: 
 
 
 def fit_camera(archive: Archive, name: str, camera: CameraModel, size: Size) -> CameraModel | None:
-    """The camera for pictures of a size (width, height), clipped or scaled ones; None for those of another shape."""
+    """The camera for images of a size (width, height), clipped or scaled ones; None for those of another shape."""
     own = (camera.width, camera.height)
     if own == size:
         return camera
@@ -153,7 +153,7 @@ def fit_camera(archive: Archive, name: str, camera: CameraModel, size: Size) -> 
         f"warning: {name}: images of {_size_text(size)} have the aspect ratio of the {_size_text(own)} "
         "that its calibration is for: these are scaled"
     )
-    return replace(  # the outer edges of the pictures meet, not the centres of their first pixels
+    return replace(  # the outer edges of the images meet, not the centres of their first pixels
         camera, width=size[0], height=size[1], fx=camera.fx * across, fy=camera.fy * down,
         cx=(camera.cx + 0.5) * across - 0.5, cy=(camera.cy + 0.5) * down - 0.5,
     )  # fmt: skip
@@ -183,19 +183,19 @@ def _chosen_clip(archive: Archive, name: str, most: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ListedImages:
-    """Pictures (n,) with their times, in the order of the log."""
+    """Images (n,) with their times, in the order of the log."""
 
     names: list[str]
     stamp_ns: Stamps
 
 
 def stream_id(camera: str) -> str:
-    """The stream of a camera's pictures."""
+    """The stream of a camera's images."""
     return f"{camera}_image_raw"
 
 
 def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]:
-    """The streams of the pictures of a set, and the cameras as they fit them, in the archive's description."""
+    """The streams of the images of a set, and the cameras as they fit them, in the archive's description."""
     both = has_cameras(name, files)
     chosen = _chosen_for_calibration(archive, files)
     images: dict[str, ListedImages] = {}
@@ -216,7 +216,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
 def _cameras(
     archive: Archive, files: Files, images: Mapping[str, ListedImages], usual: Mapping[str, ImageHeader | None]
 ) -> dict[str, CameraModel]:
-    """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
+    """The cameras as they fit their images; one that does not fit is reported, and not among them."""
     sizes = {name: (image.width, image.height) for name, image in usual.items() if image is not None}
     cameras = cameras_by_parameters(archive, files, sizes)
     for name, size in sizes.items():
@@ -249,7 +249,7 @@ def _stream(files: Files, listed: ListedImages, grey: str) -> FileStream:
 
 
 def _usual_image(files: Files, names: list[str]) -> ImageHeader | None:
-    """What the headers of most sound pictures say, of some from all over the stream."""
+    """What the headers of most sound images say, of some from all over the stream."""
     headers: Counter[ImageHeader] = Counter()
     step = max(1, len(names) // LOOKED_AT)
     for name in [*names[::step], *names]:
@@ -275,7 +275,7 @@ def _grey(archive: Archive, camera: str, first: ImageHeader | None) -> str:
 
 
 def _images_of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> ListedImages:
-    """The pictures that a camera's log names and that are there."""
+    """The images that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
     file_names = {key: files.matching(requested.files, requested.folder) for key, requested in kinds.items()}
@@ -364,7 +364,7 @@ def _order_issues(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
 
 
 def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedImages]:
-    """The pictures that the camera's calibration was made of, by the camera: line n of their log is the time of n."""
+    """The images that the camera's calibration was made of, by the camera: line n of their log is the time of n."""
     requested = {key: archive.spec.rows[key] for key in (CALIBRATION_LOG, CALIBRATION_IMAGES)}
     logs, images = (files.matching(rows.files, rows.folder) for rows in requested.values())
     if not logs or not images:

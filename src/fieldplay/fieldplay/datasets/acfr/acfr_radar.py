@@ -1,4 +1,4 @@
-"""The scanning radar: a cloud, a picture of the spectra and a cloud of them, for each revolution of its mirror."""
+"""The scanning radar: a cloud, an image of the spectra and a cloud of them, for each revolution of its mirror."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -285,7 +285,7 @@ class RadarConversions:
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.cloud(rows_of(row)))
 
     def spectra(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Images:
-        """RadarSpectrum as pictures of floats: a row for each bearing, a column for each bin."""
+        """RadarSpectrum as images of floats: a row for each bearing, a column for each bin."""
         return Images(
             stamp_ns=stamp_ns, names=names, load=lambda row: spectrum_image(rows_of(row)), packed=False, packable=False
         )
@@ -327,7 +327,7 @@ def spectrum_of(rows: TimedRows) -> Floats:
 
 
 def spectrum_image(rows: TimedRows) -> Pixels:
-    """A picture of floats, a row for each bearing."""
+    """An image of floats, a row for each bearing."""
     data = np.ascontiguousarray(spectrum_of(rows), "<f4")
     height, width = data.shape
     return Pixels(height=height, width=width, encoding=FLOATS, step=4 * width, data=data.tobytes())

@@ -513,7 +513,7 @@ def check_mosaic(archive: Archive) -> None:
 
 
 def check_black_bands(archive: Archive) -> None:
-    """Note what is left of whole infra-red pictures without the black bands: the others were clipped to that."""
+    """Note what is left of whole infra-red images without the black bands: the others were clipped to that."""
     camera = archive.spec.cameras.get(IR)
     if camera is None:
         return
@@ -550,7 +550,7 @@ def _sample_images(archive: Archive, camera: str) -> Iterator[Pixels]:
 
 
 def _grey(pixels: Pixels) -> Bytes:
-    """The pixels (height, width), of a coloured picture the brightest colour."""
+    """The pixels (height, width), of a coloured image the brightest colour."""
     rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)
     channels = CHANNELS.get(pixels.encoding, 1)
     brightest: Bytes = rows[:, : pixels.width * channels].reshape(pixels.height, pixels.width, channels).max(axis=2)

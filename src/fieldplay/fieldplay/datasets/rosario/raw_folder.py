@@ -120,7 +120,7 @@ def _sibling_folders(name: str, files: Files) -> Iterator[str]:
 
 
 def raw_folders(files: Files) -> list[str]:
-    """The folders of raw sequences: those with logs, else those with pictures, which may lie one folder deeper."""
+    """The folders of raw sequences: those with logs, else those with images, which may lie one folder deeper."""
     logs = {
         name.rpartition("/")[0] for name in files.names if LOG.fullmatch(last_part(name)) and kind_of_log(files, name)
     }
@@ -397,7 +397,7 @@ class Raw:
 
 
 def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
-    """Look through the logs and the names of the pictures."""
+    """Look through the logs and the names of the images."""
     file_names = {key: files.matching(archive.spec.tables[key].files) for key in LOGS}
     file_names["odometry"] += _others_with_odometry(
         archive, files, [name for names in file_names.values() for name in names]

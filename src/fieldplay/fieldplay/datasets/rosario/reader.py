@@ -57,7 +57,7 @@ LEFT, RIGHT = "left", "right"
 
 
 def recognises(path: Path, files: Files) -> bool:
-    """Whether a folder, a zip or a file holds a sequence: by the lines of its logs, its pictures, its bag's topics."""
+    """Whether a folder, a zip or a file holds a sequence: by the lines of its logs, its images, its bag's topics."""
     if path.is_file() and not is_packed(path):
         return _is_bag(path)
     return bool(raw_folders(files)) or any(map(_is_bag, bags_in(path, files)))
@@ -189,7 +189,7 @@ def _finish(archive: Archive, streams: Mapping[str, Stream], known: _Known, *, o
 
 
 def report_unpaired(archive: Archive, streams: Mapping[str, Stream]) -> None:
-    """Report the pictures of one camera that have none of the other at their time; they play."""
+    """Report the images of one camera that have none of the other at their time; they play."""
     if LEFT not in streams or RIGHT not in streams:
         return
     names = {key: _names_by_time(streams[key]) for key in (LEFT, RIGHT)}

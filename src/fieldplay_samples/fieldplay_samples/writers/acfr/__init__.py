@@ -1,6 +1,6 @@
 """A sample of ACFR's Marulan datasets: the Argo drives over a field, or stands before the published scene.
 
-OUT is the folder of a dataset. Economies: the visual camera at 2.5 Hz, as a picture has 4 MB, and every fourth pixel
+OUT is the folder of a dataset. Economies: the visual camera at 2.5 Hz, as an image has 4 MB, and every fourth pixel
 computed (both are settings); all else has its published rate and size. Beside OUT stands, besides the truth,
 `OUT.airborne.npz`: per laser the stamps of its lines and what each beam came back from (0 a solid thing or nothing,
 1 dust or smoke, 2 a drop). What the report leaves open is as data/acfr.yaml and data/argo.yaml say.

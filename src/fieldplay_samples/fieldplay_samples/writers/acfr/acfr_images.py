@@ -1,4 +1,4 @@
-"""The pictures of the visual and the infra-red camera, each on its own: the work of the processes.
+"""The images of the visual and the infra-red camera, each on its own: the work of the processes.
 
 Where the vehicle stands, what is behind the air stays the same: a process casts its rays once.
 """
@@ -24,7 +24,7 @@ from fieldplay_samples.writers.text_tables import stamp_texts, tagged_lines, wri
 FOLDERS = {"visual": "VideoVisual", "ir": "VideoIR"}
 LOG = "VideoLogAscii.txt"
 FARTHEST_M = 250.0
-GRABBED = 2  # pixels of the infra-red picture, each way, for one of the sensor
+GRABBED = 2  # pixels of the infra-red image, each way, for one of the sensor
 STREAK_LEVELS = {"visual": (25.0, 90.0), "ir": (-45.0, -10.0)}  # drops are light, and cold
 Image = NDArray[np.uint8]
 
@@ -48,20 +48,20 @@ class Background:
 
 
 def image_times(scenario: AcfrScenario, camera: str) -> Floats:
-    """When a camera takes pictures (n,)."""
+    """When a camera takes images (n,)."""
     rate = float(scenario.settings[f"{camera}_rate_hz"])
     first = min(scenario.numbers["pictures"]["offset_s"][camera], 0.5 / rate)
     return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate + first)
 
 
 def image_names(scenario: AcfrScenario, camera: str) -> list[str]:
-    """The names of a camera's pictures: the time, `-0` in place of its point."""
+    """The names of a camera's images: the time, `-0` in place of its point."""
     stamps = scenario.unix_ns(image_times(scenario, camera))
     return [f"Image{text.replace('.', '-0')}.bmp" for text in stamp_texts(stamps)]
 
 
 def write_log(folder: Path, scenario: AcfrScenario, camera: str) -> None:
-    """Write the list of a camera's pictures and their times."""
+    """Write the list of a camera's images and their times."""
     names = [f"VISION_FRAME {name}" for name in image_names(scenario, camera)]
     stamps = scenario.unix_ns(image_times(scenario, camera))
     write_lines(folder / FOLDERS[camera] / LOG, tagged_lines(stamps, names))
@@ -96,7 +96,7 @@ def image_of(stage: AcfrStage, camera: str, number: int) -> Image:
 
 
 def camera_here(scenario: AcfrScenario, camera: str) -> Intrinsics:
-    """A camera as its pictures are stored."""
+    """A camera as its images are stored."""
     if camera == "visual":
         return camera_of(scenario.robot, camera)
     left, top = (int(scenario.settings[name]) for name in ("ir_clip_left_px", "ir_clip_top_px"))
@@ -152,7 +152,7 @@ def _warm(scenario: AcfrScenario, background: Background, time_s: float) -> Imag
 def _with_streaks(
     scenario: AcfrScenario, camera: str, image: NDArray[np.float32], *, time_s: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Drops that fall through the picture while it is taken: the nearer the longer."""
+    """Drops that fall through the image while it is taken: the nearer the longer."""
     rain = scenario.weather.rain
     count = round(rain.streaks * float(rain.strength(floats([time_s]))[0]))
     height, width = image.shape[:2]

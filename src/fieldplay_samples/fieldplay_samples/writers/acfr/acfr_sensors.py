@@ -1,4 +1,4 @@
-"""What the processes make: pictures, and spans of the lasers' and the radar's files, which are joined in the end."""
+"""What the processes make: images, and spans of the lasers' and the radar's files, which are joined in the end."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -350,7 +350,7 @@ def covariance(scenario: AcfrScenario) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Something to be made: a camera's picture `first`, or the rows first to last of a laser or `radar`."""
+    """Something to be made: a camera's image `first`, or the rows first to last of a laser or `radar`."""
 
     kind: str
     first: int
@@ -381,7 +381,7 @@ def make_folders(folder: Path, scenario: AcfrScenario) -> None:
 
 
 def do_task(stage: AcfrStage, task: Task) -> None:
-    """Make one picture or part."""
+    """Make one image or part."""
     rows = np.arange(task.first, task.last)
     name = f"{task.kind}_{task.first:08d}"
     if task.kind in FOLDERS:

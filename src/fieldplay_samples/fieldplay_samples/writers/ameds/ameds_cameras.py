@@ -1,4 +1,4 @@
-"""What the cameras and the lidar of AMEDS see, each picture and cloud on its own: the work of the processes."""
+"""What the cameras and the lidar of AMEDS see, each image and cloud on its own: the work of the processes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +36,10 @@ DATA binary
 """
 Image = NDArray[np.uint8]
 SWEEP_S = 0.2
-GRID = 7  # points each way of the auxiliary picture that are looked up in the main one
+GRID = 7  # points each way of the auxiliary image that are looked up in the main one
 BLEND = 0.45
 OUTLINE = (60, 220, 60)
-FEWEST = 4  # places that tell how one picture lies in the other
+FEWEST = 4  # places that tell how one image lies in the other
 
 
 # Point clouds as binary PCD files: x y z intensity, 32 bits each.
@@ -62,7 +62,7 @@ class AmedsStage:
 
 @dataclass(frozen=True, kw_only=True)
 class AmedsView:
-    """A picture, an overlay or a cloud to be made: `main_cam`, `aux_cam`, `projected` or `lidar`, and its time in s."""
+    """An image, an overlay or a cloud to be made: `main_cam`, `aux_cam`, `projected` or `lidar`, and its time in s."""
 
     kind: str
     time_s: float
@@ -159,7 +159,7 @@ def _world_T_camera(scenario: AmedsScenario, name: str, time: Floats) -> Floats:
 
 
 def _overlay(stage: AmedsStage, time_s: float) -> Image:
-    """The main picture with the auxiliary one laid over the place on the ground that it shows."""
+    """The main image with the auxiliary one laid over the place on the ground that it shows."""
     main, aux = (_camera_view(stage, name, time_s) for name in ("main_cam", "aux_cam"))
     from_aux, to_main = _ground_pixels(stage, floats([time_s]))
     if len(from_aux) < FEWEST:

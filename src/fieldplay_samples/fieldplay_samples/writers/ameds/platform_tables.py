@@ -173,11 +173,11 @@ def _fix_type(quality: Fixes) -> TextColumn:
     return TextColumn(name="fix_type", values=quality.fix_type)
 
 
-# The videos of AMEDS, made from the pictures, small and without times.
+# The videos of AMEDS, made from the images, small and without times.
 
 
 def write_feeds(scenario: AmedsScenario, folder: Path) -> None:
-    """Write both videos beside their pictures, at the pictures' rate."""
+    """Write both videos beside their images, at the images' rate."""
     for camera, (pattern, name) in FEEDS.items():
         width, height = scenario.numbers["mp4"]["sizes"][camera]
         _write_video(scenario, folder / name, sorted(folder.glob(pattern)), size=(width, height))

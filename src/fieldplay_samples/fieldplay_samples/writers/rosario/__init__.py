@@ -1,6 +1,6 @@
 """A sample of Rosario: the robot drives along the furrows of a field, in the files of the raw archive or as its bag.
 
-Economies: pictures at 5 Hz instead of 15, every second pixel computed (both are settings). The folder holds all that
+Economies: images at 5 Hz instead of 15, every second pixel computed (both are settings). The folder holds all that
 belongs to a sequence, with the calibration file and the ground truth that the server has beside it; or the bag alone.
 What the paper leaves open (labels, fields without a meaning, offsets) is as data/rosario.yaml says.
 """

@@ -64,7 +64,7 @@ def odometry(stamp_ns: int, pose: Floats, speed_m_s: float, turn_rad_s: float) -
 def write_bag(
     path: Path, scenario: RosarioScenario, *, imu: ImuRows, gps: GpsRows, odometry: OdometryRows, images: Path
 ) -> None:
-    """Write all rows and the pictures of a folder, in the order of the authors' program."""
+    """Write all rows and the images of a folder, in the order of the authors' program."""
     writer = Writer(path)
     if scenario.settings["bag_compression"] == "bz2":
         writer.set_compression(Writer.CompressionFormat.BZ2)
@@ -89,7 +89,7 @@ def imu_messages(rig: Rig, rows: ImuRows) -> Iterator[Message]:
 
 
 def image_messages(rig: Rig, folder: Path) -> Iterator[Message]:
-    """All left pictures, then all right ones, each followed by what is known of its camera."""
+    """All left images, then all right ones, each followed by what is known of its camera."""
     infos = rectification(rig)
     for path in sorted(folder.glob("*.png")):
         side, _, text = path.stem.partition("_")

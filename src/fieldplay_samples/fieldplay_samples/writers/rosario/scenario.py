@@ -32,7 +32,7 @@ CAMERAS = {"left": "cam0", "right": "cam1"}
 # The calibration file of Rosario, and where its numbers put the sensors.
 #
 # The published numbers name the right camera twice, by the IMU (T_cam_imu) and by the left camera (T_cn_cnm1), 1.5 mm
-# and 0.29 degrees apart. The right camera of the sample stands where T_cn_cnm1 says: that of the pictures' CameraInfo.
+# and 0.29 degrees apart. The right camera of the sample stands where T_cn_cnm1 says: that of the images' CameraInfo.
 # The tf tree, which follows T_cam_imu, is that much beside it, as with the real data.
 
 

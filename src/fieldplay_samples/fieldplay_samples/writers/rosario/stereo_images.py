@@ -1,4 +1,4 @@
-"""The pictures of Rosario's stereo camera, in pairs of equal stamps; all rows of one at once (no rolling shutter)."""
+"""The images of Rosario's stereo camera, in pairs of equal stamps; all rows of one at once (no rolling shutter)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from fieldplay_samples.writers.text_tables import stamp_texts
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RosarioStage:
-    """What every picture needs: the scenario, the scene, and where the files go."""
+    """What every image needs: the scenario, the scene, and where the files go."""
 
     scenario: RosarioScenario
     scene: Scene
@@ -24,7 +24,7 @@ class RosarioStage:
 
 @dataclass(frozen=True, kw_only=True)
 class RosarioView:
-    """A picture to be made: `left` or `right`, and its time in s."""
+    """An image to be made: `left` or `right`, and its time in s."""
 
     side: str
     time_s: float
@@ -38,14 +38,14 @@ def image_times(scenario: RosarioScenario) -> Floats:
 
 
 def views_of(scenario: RosarioScenario) -> list[RosarioView]:
-    """All the pictures of a sample, in the order of time."""
+    """All the images of a sample, in the order of time."""
     return [
         RosarioView(side=side, time_s=time) for time in image_times(scenario).tolist() for side in ("left", "right")
     ]
 
 
 def image_path(folder: Path, scenario: RosarioScenario, view: RosarioView) -> Path:
-    """Where a picture lies: its name has its camera and unix time."""
+    """Where an image lies: its name has its camera and unix time."""
     return folder / f"{view.side}_{stamp_texts(scenario.unix_ns(floats([view.time_s])))[0]}.png"
 
 

@@ -1,7 +1,7 @@
 """A sample without a dataset: a tumbling satellite before a stereo camera, as a rosbag2 bag with the model beside.
 
-Pictures as a camera has them, bent by its lens; `init` says once where the satellite is, `ground_truth` with each
-picture. `model.obj` is its shape. The truth's map is the left camera's optical frame.
+Images as a camera has them, bent by its lens; `init` says once where the satellite is, `ground_truth` with each
+image. `model.obj` is its shape. The truth's map is the left camera's optical frame.
 """
 
 from pathlib import Path

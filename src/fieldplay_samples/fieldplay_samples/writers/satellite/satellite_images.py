@@ -1,4 +1,4 @@
-"""Pictures of a body of boxes in the sun, before stars and the Earth: a ray through each part of each pixel."""
+"""Images of a body of boxes in the sun, before stars and the Earth: a ray through each part of each pixel."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ LINE_FRACTION = 0.06  # of a cell of a panel
 
 
 class Shot(NamedTuple):
-    """A picture to be taken: which of them, and with which camera."""
+    """An image to be taken: which of them, and with which camera."""
 
     number: int
     side: str
@@ -32,14 +32,14 @@ class Hits(NamedTuple):
 
 
 def write_shot(state: tuple[SatelliteScenario, Path], shot: Shot) -> None:
-    """Take one picture and write it."""
+    """Take one image and write it."""
     scenario, folder = state
     image = render(scenario, shot)
     (folder / f"{shot.side}_{shot.number}.npy").write_bytes(image.tobytes())
 
 
 def render(scenario: SatelliteScenario, shot: Shot) -> NDArray[np.uint8]:
-    """A grey picture (h, w), with noise."""
+    """A grey image (h, w), with noise."""
     numbers = scenario.numbers
     camera, fine = numbers["camera"], numbers["supersampling"]
     background = _sky(scenario, pixel_rays(camera, 1), float(scenario.time_s[shot.number]))

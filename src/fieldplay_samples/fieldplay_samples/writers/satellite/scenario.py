@@ -68,13 +68,13 @@ class SatelliteScenario(Scenario):
 
     @cached_property
     def time_s(self) -> Floats:
-        """When pictures are taken (n,)."""
+        """When images are taken (n,)."""
         hertz = self.settings["rate_hz"]
         return floats(np.arange(max(2, round(self.seconds * hertz))) / hertz)
 
     @property
     def stamp_ns(self) -> Stamps:
-        """The pictures' stamps (n,)."""
+        """The images' stamps (n,)."""
         return self.unix_ns(self.time_s)
 
     @cached_property
@@ -127,11 +127,11 @@ def camera_matrix(numbers: dict[str, Any]) -> Floats:
     return floats([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
 
 
-# The bag of a satellite: pictures with their cameras, where it is, and the tree of the two cameras.
+# The bag of a satellite: images with their cameras, where it is, and the tree of the two cameras.
 
 
 def write_bag(path: Path, scenario: SatelliteScenario, images: Path) -> None:
-    """Write the pictures of a folder and what belongs to them, in the order of time."""
+    """Write the images of a folder and what belongs to them, in the order of time."""
     latched = {topic: {"offered_qos_profiles": (LATCHED,)} for topic in ("/tf_static", f"/{NAMESPACE}/init")}
     with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as writer:
         write_messages(writer, ROS, _messages(scenario, images), offered=lambda topic: latched.get(topic, {}))

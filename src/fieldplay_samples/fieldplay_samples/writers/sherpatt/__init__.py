@@ -111,7 +111,7 @@ def _truth(scenario: SherpattScenario) -> SampleTruth:
 
 
 def _further_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
-    """Of a box or of another rover, by the times of pictures."""
+    """Of a box or of another rover, by the times of images."""
     time = unit_views.image_times(scenario)
     map_T_left = scenario.drive.motion.pose_at(time) @ scenario.body_T_camera()["left"]
     stamps = scenario.unix_ns(time)

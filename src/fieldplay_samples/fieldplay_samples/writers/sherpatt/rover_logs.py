@@ -41,7 +41,7 @@ NWU_R_ENU = floats([[0, 1, 0], [-1, 0, 0], [0, 0, 1]])
 DGPS_STD_M = 0.01
 
 
-# MessagePack logs as the framework writes them: one map, two entries a stream, numbers of a picture as a list.
+# MessagePack logs as the framework writes them: one map, two entries a stream, numbers of an image as a list.
 #
 # Transforms may be packed bits: unaligned PER of ASN.1 as the framework's C code writes it, in its whole buffer.
 

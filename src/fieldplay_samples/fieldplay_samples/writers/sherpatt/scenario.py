@@ -99,7 +99,7 @@ def scene_with_box(scenario: Scenario, terrain: Terrain, box: StandingBox) -> Sc
 
 
 def box_truth(box: StandingBox, stamp_ns: NDArray[np.int64], map_T_left: Floats) -> dict[str, NDArray[Any]]:
-    """What OUT.box.npz has: the box's pose and lengths, and where the left camera was when pictures were taken."""
+    """What OUT.box.npz has: the box's pose and lengths, and where the left camera was when images were taken."""
     return {
         "map_T_box": box.world_T_box,
         "sizes_m": box.sizes_m,

@@ -74,7 +74,7 @@ class SherpattStage:
 
 @dataclass(frozen=True, kw_only=True)
 class SherpattView:
-    """A picture of a camera, or a turn of the lidar, by its number and time in s."""
+    """An image of a camera, or a turn of the lidar, by its number and time in s."""
 
     kind: str
     number: int
@@ -131,7 +131,7 @@ def _render_image(stage: SherpattStage, view: SherpattView) -> Any:
 
 
 def _noisy(stage: SherpattStage, view: SherpattView, grey: Any) -> Any:
-    """A grey picture; with noise where the unit stands, as what stands still would be the same in all."""
+    """A grey image; with noise where the unit stands, as what stands still would be the same in all."""
     scenario = stage.scenario
     if scenario.passing is None:
         return grey
@@ -170,7 +170,7 @@ def _angles(scenario: SherpattScenario, start_s: float) -> tuple[Floats, Floats,
 
 
 def write_images(folder: Path, scratch: Path, scenario: SherpattScenario, *, prefix: str) -> None:
-    """Write the pairs in files of so many, with the pictures of the other cameras that go with them."""
+    """Write the pairs in files of so many, with the images of the other cameras that go with them."""
     count, every = len(image_times(scenario)), scenario.numbers["pairs_per_file"]
     for part, first in enumerate(range(0, count, every)):
         rows = list(range(first, min(first + every, count)))
@@ -182,7 +182,7 @@ def write_images(folder: Path, scratch: Path, scenario: SherpattScenario, *, pre
 
 
 def _images_log(scratch: Path, scenario: SherpattScenario, kind: str, *, rows: list[int]) -> WrittenStream:
-    """The pictures of a camera with those numbers."""
+    """The images of a camera with those numbers."""
     in_ns = bool(scenario.settings["ros_times"])
     stamps = scenario.unix_ns(image_times(scenario))
     late = logged_stamps(scenario, stamps, "image")
@@ -199,7 +199,7 @@ def _frames(scratch: Path, kind: str, rows: Iterable[tuple[int, int, int]], *, i
 
 
 def _frame(image: Any, stamp: Sample, received: Sample, *, kind: str) -> Sample:
-    """A picture as the framework's own type has it; its intrinsics say nothing, those of the settings hold."""
+    """An image as the framework's own type has it; its intrinsics say nothing, those of the settings hold."""
     height, width = image.shape[:2]
     mode, depth = MODES.get(kind, GRAY)
     return {
