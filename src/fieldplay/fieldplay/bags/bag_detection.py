@@ -42,7 +42,7 @@ def is_storage(path: Path) -> bool:
 
 
 def is_ros1_bag(path: Path) -> bool:
-    """Whether a file is a bag of ROS 1 or a part of one: by what it holds, or by its name where that tells nothing."""
+    """Whether a file is a bag of ROS 1 or a part of one: by its contents, or by its name if these are not decisive."""
     if not path.is_file():
         return False
     kind = kind_of_file(path)

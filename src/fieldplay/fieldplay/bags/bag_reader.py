@@ -1,6 +1,6 @@
 """Bags of ROS 2, whoever has written them: a folder with metadata.yaml or without, or a storage file alone.
 
-A bag may be damaged or compressed, as a whole or message by message: what can be read is given, what cannot is told.
+A bag may be damaged or compressed, completely or message by message: the rest of a damaged one is read and reported.
 """
 
 from collections import Counter

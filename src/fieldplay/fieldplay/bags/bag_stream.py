@@ -60,7 +60,7 @@ def accept_all(_: FieldNumbers) -> Iterator[InvalidValue]:
 class TopicNumbers:
     """A topic of messages with headers as records.
 
-    A message that is none of its type, has NaN for a number, or numbers that `judge` finds impossible, is reported and
+    A message that is none of its type, has NaN for a number, or numbers that `judge` rejects, is reported and
     left out; `optional` are the paths of numbers that may be NaN. One that has NaN in one of its `covariances` is
     reported and kept: the covariance is unknown then.
     """
@@ -197,7 +197,7 @@ class TopicImages:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Serialized(Record):
-    """Messages of a bag in CDR. `load` reads one, or raises ArchiveError when that is told; the heavy ones late.
+    """Messages of a bag in CDR. `load` reads one, or raises ArchiveError; large ones are read late.
 
     `view` does the same, perhaps without a copy: it keeps the chunk in memory that the message lies in.
     """

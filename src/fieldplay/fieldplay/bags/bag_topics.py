@@ -43,7 +43,7 @@ ALL = slice(None)
 class MessageFiles:
     """The .msg files below a folder: of one package or several, as in a workspace, or without any package.
 
-    The type of PACKAGE/msg/NAME.msg is PACKAGE/msg/NAME, where package.xml may tell another name of the package. A file
+    The type of PACKAGE/msg/NAME.msg is PACKAGE/msg/NAME, where package.xml may have another name of the package. A file
     that lies elsewhere is of any package: it defines the type that the bag has by its name.
     """
 
@@ -392,7 +392,7 @@ def kind_of_definition(
     if message_files is not None and not definition:
         known |= message_files.definitions_of(msgtype)
     definitions = dict(known)
-    if not definition.strip() and msgtype in known:  # an empty text tells less than what is known
+    if not definition.strip() and msgtype in known:  # an empty text has less than what is known
         return MessageKind(msgtype=msgtype, definitions=known, is_cdr=is_cdr)
     try:
         if form in MSG_FORMS:

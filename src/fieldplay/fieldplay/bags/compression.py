@@ -93,7 +93,7 @@ def too_large_message(limit: int) -> str:
 
 
 def _decompress(compression: str, stored: bytes | memoryview, max_size: int) -> tuple[bytes, bool]:
-    """Decompress at most so many bytes, and tell whether these are all."""
+    """Decompress at most so many bytes, and return whether these are all."""
     if compression not in DECODERS:
         raise ArchiveError(f"expected a compression that is known, got '{compression}'")
     decoder = DECODERS[compression]()

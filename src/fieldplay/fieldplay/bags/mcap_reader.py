@@ -1,4 +1,4 @@
-"""MCAP files from their beginning to wherever they end: also those that a crash or a full disk has cut off."""
+"""MCAP files from their start to wherever they end: also those that a crash or a full disk has cut off."""
 
 import os
 import struct
@@ -271,7 +271,7 @@ class McapReader:
                 else:
                     self._read_definition(op, content)
         except BROKEN:
-            if record.there == record.length:  # else the file's end is told anyway
+            if record.there == record.length:  # else the file's end is reported anyway
                 raise
 
     def _message(self, content: memoryview) -> BagMessage | None:
@@ -288,7 +288,7 @@ class McapReader:
         )
 
     def _search_channels(self) -> None:
-        """Take in what the file tells elsewhere of channels that were not introduced, as its summary does."""
+        """Add channels that the file defines elsewhere, as in its summary."""
         self._has_searched = True
         known, issue_count, position, is_cut = self.topics, len(self.issues), self.position, self.is_cut
         self.topics = {}
@@ -361,7 +361,7 @@ class McapReader:
                 self.issues.append(f"the record at byte {chunk.offset} is damaged: {error}")
 
     def _introduce(self, index: _MessageIndex) -> None:
-        """Look for channels that only chunks tell of, as where a file has lost its summary."""
+        """Look for channels that only chunks define, as in a file without its summary."""
         for number in index.parts:
             for block in index.blocks(number):
                 if number in self.topics:

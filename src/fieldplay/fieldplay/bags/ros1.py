@@ -224,7 +224,7 @@ class Parts:
         return data
 
     def open(self, *_: object) -> io.BufferedReader:
-        """A file to read and seek in, from the beginning of the first part to the end of the last."""
+        """A file to read and seek in, from the start of the first part to the end of the last."""
         return _PartsReader(_PartsFile(self), BUFFER_SIZE)
 
     def exists(self) -> bool:

@@ -165,7 +165,7 @@ class MessageOffsets:
 class StorageReader(Protocol):
     """A storage file that is read, damaged or not; damage is reported in `issues`, with its offset.
 
-    It is gone through from its beginning, or it is indexed, and messages are read at random, by several threads.
+    It is read sequentially, or it is indexed, and messages are read at random, by several threads.
     """
 
     @property

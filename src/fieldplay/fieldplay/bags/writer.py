@@ -51,7 +51,7 @@ class BagWriter:
     Leaving the context finishes the bag; with an exception, or after any failed write, nothing of it stays. An
     existing bag is refused, or with `overwrite` replaced once the new one is complete. `compression` is that of
     MCAP's chunks, `split` says when the next file begins: NAME_0, NAME_1 and so on. Of what is `in_parts` each file is
-    written by `write_part`, in any process that has this object, and counts when `take_part` is told of it.
+    written by `write_part`, in any process that has this object, and counts once `take_part` is called with it.
     `custom_data` are texts about the recording, which the metadata keep.
     """
 

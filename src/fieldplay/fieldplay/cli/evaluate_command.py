@@ -177,7 +177,7 @@ def _add_comparison(parser: CommandParser) -> None:
 
 
 def complete(chosen: argparse.Namespace) -> None:
-    """Tell the arguments apart: ARCHIVE alone, ESTIMATE and TRUTH, or all of them."""
+    """Distinguish the arguments: ARCHIVE alone, ESTIMATE and TRUTH, or all of them."""
     archive = [] if chosen.archive is None else [str(chosen.archive)]
     names = [*archive, *chosen.estimate, *filter(None, [chosen.truth])]
     if not names:
@@ -207,7 +207,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _run_several(chosen: argparse.Namespace, pairs: Sequence[TrajectoryPair], settings: EvaluationSettings) -> int:
-    """A row for each estimate; one that cannot be judged leaves the others alone."""
+    """A row for each estimate; one that cannot be evaluated leaves the others alone."""
     comparisons: list[Comparison | FailedComparison] = []
     for pair, folder in zip(pairs, _folders(chosen), strict=True):
         report = partial(_note_of, pair.estimate.topic)
@@ -398,7 +398,7 @@ def _write_tum(chosen: argparse.Namespace, comparison: Comparison, folder: Path)
 
 
 def _draw(chosen: argparse.Namespace, comparisons: Sequence[Comparison]) -> None:
-    """The drawing that was requested, of all estimates that could be judged."""
+    """The drawing that was requested, of all estimates that could be evaluated."""
     if chosen.plot is not None and comparisons:
         from fieldplay.cli import evaluate_plot
 

@@ -56,7 +56,7 @@ def _named(comparisons: Sequence[Comparison]) -> tuple[list[Named], float]:
 
 
 def _tiles(comparisons: Sequence[Comparison], duration_s: float) -> list[tuple[str, str]]:
-    """Name and value of what is told above."""
+    """Names and values of the lines above."""
     truth_m = max(float(one.evaluation.travelled_m[-1]) for one in comparisons)
     tiles = [("duration", duration_text(duration_s)), ("path of the truth", f"{number_text(truth_m)} m")]
     if len(comparisons) > 1:

@@ -78,7 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _show(bar: ProgressBar, fraction: float, megabytes: int) -> None:
-    """The bar goes when all is open: what is told while it plays stands by itself."""
+    """The bar is removed when all is open: messages during playback have their own lines."""
     bar(fraction, megabytes)
     if fraction >= 1:
         bar.finish()

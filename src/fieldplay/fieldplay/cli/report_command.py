@@ -26,7 +26,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """A page about an archive or a bag; defects are told in it, and do not fail the command."""
+    """A page about an archive or a bag; defects are listed in it, and do not fail the command."""
     require_output(chosen.archive, chosen.out)
     require_libraries()
     with open_recording(chosen) as recording:

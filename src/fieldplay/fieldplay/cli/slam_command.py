@@ -1,4 +1,4 @@
-"""The command `fieldplay slam`: existing programs of odometry and SLAM on an archive or a bag, judged by its truth."""
+"""The command `fieldplay slam`: odometry and SLAM programs on an archive or a bag, evaluated against its truth."""
 
 import argparse
 import json
@@ -186,7 +186,7 @@ def _run(
 
 
 def _truth(chosen: argparse.Namespace, data: Recording, spec: DatasetSpec | None) -> TrajectoryPair:
-    """What is judged by, with the tree of frames; it stands for the estimate, too, until there is one."""
+    """The truth, with the tree of frames; it stands for the estimate, too, until there is one."""
     source = data.with_derived()
     with progress_bar("reading the truth", "messages") as bar:
         names = [topic.name for topic in source.typed_topics]

@@ -61,7 +61,7 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _signals_handled_by(handler: Handler) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+    if threading.current_thread() is not threading.main_thread():  # which alone receives signals
         yield
         return
     before = {number: signal.signal(number, handler) for number in SIGNALS}

@@ -60,7 +60,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Show it; the exit code."""
-    os.environ.setdefault("RUST_LOG", "off")  # what goes wrong is told here, once
+    os.environ.setdefault("RUST_LOG", "off")  # errors are reported here, once
     try:
         import rerun
     except ModuleNotFoundError:
@@ -88,7 +88,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
-    """Show what is heard until a signal comes, or the viewer is closed."""
+    """Show received messages until a signal comes, or the viewer is closed."""
     try:
         import_module("rclpy")
         listening = import_module(LISTENER).listening

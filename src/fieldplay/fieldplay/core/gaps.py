@@ -7,7 +7,7 @@ from fieldplay.core.timestamps import NS_PER_S
 
 GAP_STEPS = 10  # a gap is longer than so many usual steps,
 GAP_NS = NS_PER_S // 2  # and than this
-ENOUGH_STEPS = 20  # tell what is usual; fewer leave the earlier estimate
+ENOUGH_STEPS = 20  # determine what is usual; fewer leave the earlier estimate
 LEAST_GAP_NS = 60 * NS_PER_S  # where nothing else is said of gaps
 LEAST_OF_WHOLE = 0.2  # of the time from first to last, in gaps; where less is, none is passed over
 LEAST_OF_RECORDED = 0.01  # shorter gaps, by the time without gaps, do not show on an axis

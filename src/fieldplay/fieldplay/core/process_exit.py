@@ -61,7 +61,7 @@ def keep_interrupt_handler() -> Iterator[None]:
     """Keep the handler of SIGINT where what is imported meanwhile replaces it.
 
     polars does, when it is first imported, without Python's knowledge: a handler that a program has installed before
-    would hear of no Ctrl-C.
+    would ignore Ctrl-C.
     """
     handler = signal.getsignal(signal.SIGINT)
     try:

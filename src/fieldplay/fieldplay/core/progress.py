@@ -1,4 +1,4 @@
-"""How far a long piece of work is, for those who wait: who works tells, and the command that started it shows it."""
+"""Progress of long tasks: the task reports it, and the command that started it shows it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 UNKNOWN = "unknown"
 
 
-# The version of this software, as the installed package tells it.
+# The version of this software, as in the installed package.
 
 
 def own_version() -> str:

@@ -128,7 +128,7 @@ def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], 
     return np.where(plain, whole * NS_PER_S + fraction + round_up, 0), plain
 
 
-# Times as people write them, and as they are told.
+# Times as users write them, and as they are printed.
 
 
 def utc_text(stamp_ns: int) -> str:

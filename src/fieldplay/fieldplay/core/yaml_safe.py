@@ -13,7 +13,7 @@ ERRORS = (ValueError, TypeError, AttributeError, LookupError, OverflowError, Rec
 
 
 def value_of_yaml(text: str | bytes) -> Any:
-    """What a text holds; yaml.YAMLError alone tells what is wrong with it."""
+    """The contents of a text; all errors are yaml.YAMLError."""
     try:
         require_shallow(text)
         loader = LOADER(text)

@@ -41,7 +41,7 @@ SHOWN = 20  # defects listed in a summary
 LISTED_PER_KIND = 1000
 OTHERS_SHOWN = 5
 MAX_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
-NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
+NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets with known IMU noise
 WARNING = "warning: "  # prefix of notes that are shown even where notes are not
 MEASURED = "measured: "  # how notes of what was measured in the data start
 

@@ -1,4 +1,4 @@
-"""What a bag of ours tells of the archive that it was made of, in the custom data of its metadata."""
+"""The archive that a bag of ours was converted from, in the custom data of its metadata."""
 
 import json
 from collections import Counter
@@ -59,7 +59,7 @@ class Origin:
 
 
 def origin_of(bag: Bag) -> Origin | None:
-    """The archive of which a bag was made, if it tells of one of a dataset that is known."""
+    """The archive that a bag was converted from, if it is of a known dataset."""
     custom_data = bag.custom_data
     if custom_data.get(DATASET) not in dataset_files():
         return None

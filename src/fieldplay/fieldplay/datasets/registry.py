@@ -1,4 +1,4 @@
-"""The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
+"""The known datasets: finds their descriptions, detects the dataset of an archive, and opens it."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -46,7 +46,7 @@ def stamps_from_names(
     The time is the last thing before the extension: '1656931512', '1656931512.123456' or '1656931512_123456', or one
     number of 13, 16 or 19 digits in milli-, micro- or nanoseconds. What precedes it, digits or not, is a prefix.
 
-    With 'auto' the digits after '.' are decimals, and after '_' the names of one stream tell: decimals are padded with
+    With 'auto' the digits after '.' are decimals, and after '_' the names of a stream decide: decimals are padded with
     zeros, so that all names have the same number of digits (nine digits mean the same either way). A count of
     nanoseconds without leading zeros is shorter than nine digits in every tenth name, so different numbers of digits
     mean nanoseconds. Digits that fit neither, such as '_5' and '_25' alone, are an error. So give 'auto' the names of

@@ -99,7 +99,7 @@ class TableFiles:
 
     Args:
         files: a regular expression of the file name, without its folder.
-        folder: another one, of a folder that they are in at any depth, where the name alone does not tell.
+        folder: another one, of a folder that they are in at any depth, if the name alone is ambiguous.
         display_name: what messages call them; a name that the expression stands for if empty.
         layouts: the columns that a file may have, in their order.
         nmea: a log of NMEA sentences, which its reader knows.
@@ -450,15 +450,13 @@ class DatasetSpec:
     pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
     joins_zips: bool = False  # a folder of its zips as downloaded is one archive
-    truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
+    truth: str = ""  # the stream of poses in the map with which the odometry starts
     gnss_map_frame: GnssMapFrame | None = None  # where the archive has no such stream
-    truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
+    truth_max_std_m: float = 0.0  # maximum reported standard deviation of truth poses; 0 uses all
     fusion: Mapping[str, str] = field(default_factory=dict)  # topics by the ports of pipelines that they feed
     sensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # topics, by what methods of SLAM call them
     imu_noise: ImuNoise | None = None  # of the stream `imu`
-    skip_gaps_s: float = (
-        0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
-    )
+    skip_gaps_s: float = 0.0  # longer gaps without a message are skipped by default when playing; 0 is never
     tf_fallback: tuple[str, ...] = ()  # switches of tf of what places a frame where no odometry can be computed
     tf_off: tuple[str, ...] = ()  # switches of tf that are off unless asked for, as odom_tf; all others are on
 

@@ -1,1 +1,1 @@
-"""Returns of lasers judged by a radar: sensor_integrity.py is what is computed."""
+"""Laser returns classified by a radar: sensor_integrity.py is the computation."""

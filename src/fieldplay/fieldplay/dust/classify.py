@@ -1,4 +1,4 @@
-"""Laser returns judged by what a radar sees in their bearing, by their neighbours, and by what was there before.
+"""Laser returns classified by a radar's returns in their bearing, by their neighbours, and by earlier scans.
 
 Millimetre waves go through dust, smoke and rain, which a laser takes for obstacles. A return is suspect where it lies
 in front of all that the radar sees in its bearing, and is spared where it is steady, as solid things are that the radar
@@ -36,7 +36,7 @@ from fieldplay.dust.scans import (
 from fieldplay.geometry.transforms import Array
 
 NS_PER_S = 1_000_000_000
-A_THIRD = 1 / 3  # of dust_share is enough where single returns tell of something in the air too
+A_THIRD = 1 / 3  # of dust_share is enough if single returns indicate something in the air too
 CLEAR, DUST_OR_SMOKE, RAIN, NOT_JUDGED = "clear", "dust or smoke", "rain", "not classified"
 Counts = NDArray[np.int64]
 LEAST_OFTEN = 3  # of the scans before, in which a thing shows that some beams miss; more than drops meet one place
@@ -64,7 +64,7 @@ class CountWindow:
 class FlagRates:
     """Over the window that ends with each scan (n,): fractions of returns, NaN where there were none to count.
 
-    `suspect` are those in front or isolated of all returns, `in_front` those of the returns that the radar could judge,
+    `suspect` are those in front or isolated of all returns, `in_front` those of the returns that could be compared,
     `isolated` and `unknown` those of all; `no_return` are the beams that met nothing, of all that were sent.
     """
 
@@ -292,7 +292,7 @@ class _Suspicion:
 def integrity_from_scans(
     settings: IntegritySettings, state: IntegrityState | None, scans: Scans, *, views: RadarViews, mounting: Mounting
 ) -> Integrity:
-    """Judge scans that follow those of a state, or are the first; at least one scan, in the order of time.
+    """Classify scans that follow those of a state, or are the first; at least one scan, in the order of time.
 
     The radar's views are those from memory and delay before the first scan up to the last.
     """
@@ -335,7 +335,7 @@ def _comparable(settings: IntegritySettings, seen: RadarCoverage) -> Flags:
 
 
 def _is_isolated(settings: IntegritySettings, scans: Scans, state: IntegrityState | None) -> Flags:
-    """Returns nearer by isolated_m than their neighbours in the scan and in the one before; NaN tells nothing."""
+    """Returns nearer by isolated_m than their neighbours in the scan and in the one before; NaN is ignored."""
     ranges = scans.ranges_m
     last = None if state is None else state.last
     earlier = previous_scan_values(scans, last, ranges, None if last is None else last.ranges_m)

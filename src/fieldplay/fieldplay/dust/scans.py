@@ -36,10 +36,10 @@ class IntegritySettings:
     isolated_within_m: float = 15.0  # from farther away a single drop sends back too little
     window_s: float = 2.0  # of the shares
     report_s: float = 1.0  # between two reports
-    dust_share: float = 0.03  # of the judged returns in front of the radar: dust or smoke from here on
+    dust_share: float = 0.03  # of the compared returns in front of the radar's: dust or smoke from here on
     rain_share: float = 0.004  # of the returns that stand alone: rain from here on,
     cloud_share: float = 0.15  # unless so many of the flagged returns lie together: then it is thin dust or smoke
-    least_judged: int = 200  # fewer judged returns in a window give no verdict
+    least_judged: int = 200  # fewer compared returns in a window give no condition
 
     def __post_init__(self) -> None:
         for name in (entry.name for entry in fields(self)):

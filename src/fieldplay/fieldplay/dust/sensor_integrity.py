@@ -41,7 +41,7 @@ SCAN, RADAR = "scan", "radar"
 
 
 class SensorIntegrity(Computation):
-    """Judges the returns of a laser by a radar: scan_filtered, suspect_ratio and integrity below the laser's name.
+    """Classifies the returns of a laser by a radar: scan_filtered, suspect_ratio and integrity below the laser's name.
 
     Where the sensors are is asked for once. A flagged range is NaN in the filtered scan.
     """

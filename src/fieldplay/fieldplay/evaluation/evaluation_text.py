@@ -116,7 +116,7 @@ def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def lines_of_several(comparisons: Sequence[Comparison | FailedComparison]) -> Iterator[str]:
-    """A row for each estimate: the root mean squares of what it is usually judged by."""
+    """A row for each estimate: the root mean squares of the usual errors."""
     there = [comparison for comparison in comparisons if isinstance(comparison, Comparison)]
     yield f"{len(comparisons)} estimates against {comparisons[0].pair.truth.topic}"
     if not there:
@@ -183,7 +183,7 @@ def _uncertainty_text(uncertainty: TruthUncertainty) -> str:
 
 
 def as_json_of_several(comparisons: Sequence[Comparison | FailedComparison]) -> list[dict[str, Any]]:
-    """One for each estimate; of one that could not be judged, why."""
+    """One for each estimate; the reason if it could not be evaluated."""
     return [
         as_json(comparison) if isinstance(comparison, Comparison) else _failure_json(comparison)
         for comparison in comparisons

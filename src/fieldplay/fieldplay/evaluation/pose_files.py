@@ -162,7 +162,7 @@ class PoseForms:
     times: Path | None = None
 
     def form_of(self, path: Path) -> str:
-        """The name of a form; empty where the file itself is to tell."""
+        """The name of a form; empty to detect it."""
         return self.by_path.get(str(path), self.of_all)
 
 

@@ -68,7 +68,7 @@ class TrajectoryPair:
     truth_uncertainty: TruthUncertainty | None = None
 
     def window(self, start_s: float, duration_s: float | None) -> "TrajectoryPair":
-        """What lies between two times, in seconds from the begin of the data; the times are those of the stamps."""
+        """The part between two times, in seconds from the start of the data, by the stamps."""
         if not start_s and duration_s is None:
             return self
         start_ns = self.start_ns
@@ -136,7 +136,7 @@ def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], st
 
 
 def truth_of_names(names: list[str]) -> str | None:
-    """The first topic whose name tells that it is a truth; satellites only where nothing is called a truth."""
+    """The first topic whose name marks it as a truth; satellites only if nothing is called a truth."""
     for names_pattern in TRUTHS:
         expression = re.compile(rf"(?:^|[/_])(?:{names_pattern})(?:[/_]|$)")
         for name in names:
@@ -215,7 +215,7 @@ def load_trajectories(
 
 
 def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
-    """How much later than its stamp the first message of a batch was logged, if it tells of one time."""
+    """How much later than its stamp the first message of a batch was logged, if its messages have one time."""
     for record, *_ in batch.records[:1] if batch.is_readable and batch.topic.msgtype != PATH else ():
         if len(record):
             yield int(record.leaves_ns[0] - record.stamp_ns[0])
@@ -235,7 +235,7 @@ def _load_trajectory(name: str, rows: dict[str, PoseRows], frames: Frames, files
 
 
 def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
-    """The records of a batch; of paths, each of which tells all of it, the last alone."""
+    """The records of a batch; of paths, each of which is complete, the last alone."""
     if batch.topic.msgtype != PATH:
         return batch.records
     *_, (_, last) = batch.single()
@@ -268,7 +268,7 @@ def _tf_trajectory(frames: Frames, word: str) -> TopicTrajectory:
 
 
 def link_of_frames(frames: Frames, one: str, other: str, *, report: Callable[[str], None]) -> Array:
-    """one_T_other (4, 4) by static transforms; the identity where they are one, and, said aloud, where tf is silent."""
+    """one_T_other (4, 4) by static transforms; the identity if equal, and, with a warning, without one in tf."""
     if not one or not other or one == other:
         return np.eye(4)
     if frames.are_fixed(one, other):

@@ -46,7 +46,7 @@ class ExportedFeeds:
     watch: Watch
 
     def units(self, topic: str) -> Mapping[str, str]:
-        """The units that a dataset's description tells of a topic's fields."""
+        """The units of a topic's fields in a dataset's description."""
         streams = self.archive.spec.streams
         return next((s.units for s in streams if full_topic(self.archive, self.selection, s.topic) == topic), {})
 

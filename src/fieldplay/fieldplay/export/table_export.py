@@ -216,7 +216,7 @@ class MessageGroup:
 
 
 def _plain_values(values: NDArray[Any] | list[Any]) -> list[Any]:
-    """As Python has them; numbers of 32 bits with the digits that tell them."""
+    """As Python has them; numbers of 32 bits with the shortest digits."""
     if not isinstance(values, np.ndarray):
         return values
     if values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(float).itemsize:

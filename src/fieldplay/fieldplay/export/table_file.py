@@ -1,7 +1,7 @@
 """Rows as a table in a file, block by block.
 
 The columns are those that are known beforehand, or of the first block. If a later row has another one, or a value that
-does not fit, the rest is gone through to find all columns, and the table is begun anew: common tables are read once,
+does not fit, the rest is scanned for all columns, and the table is restarted: common tables are read once,
 others twice.
 """
 
@@ -66,7 +66,7 @@ class CsvWriter(AbstractContextManager["CsvWriter"]):
 
 
 def _as_json(lists: pl.Series) -> pl.Series:
-    """Lists as texts of JSON, with the shortest digits that tell each number; what JSON has no number for is a text."""
+    """Lists as texts of JSON, with the shortest digits; what JSON has no number for is a text."""
     kind = lists.dtype
     if not isinstance(kind, pl.List) or kind.inner == pl.String:
         texts = [None if own is None else to_json(own.to_list()) for own in lists]
@@ -84,7 +84,7 @@ def _as_json(lists: pl.Series) -> pl.Series:
 class ParquetWriter(AbstractContextManager["ParquetWriter"]):
     """A Parquet file, compressed by zstd; `rows` are those of a row group, which is all that is held.
 
-    `facts` are texts beside the table. Polars writes in a thread of its own, so that this one hears signals.
+    `facts` are texts beside the table. Polars writes in a thread of its own, so that this one receives signals.
     """
 
     def __init__(self, path: Path, schema: Mapping[str, Any], rows: int, facts: Mapping[str, str]) -> None:

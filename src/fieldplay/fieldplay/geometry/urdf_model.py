@@ -131,7 +131,7 @@ def _robot(text: str) -> ElementTree.Element:
 
 
 class _Named:
-    """An element with a name, which the complaints about it tell."""
+    """An element with a name for error messages."""
 
     def __init__(self, element: ElementTree.Element) -> None:
         self._element = element

@@ -8,9 +8,9 @@ How a file becomes records, in the order in which it happens:
   are kept until the archive is closed, in memory or in a file without a name (`RowCache`).
 - `delimited`: blocks of delimited text as rows, by the parser of polars; times are exact, and what is wrong with a line
   is explained.
-- `table_format`: what is known of a kind of table (`TableSpec`, of a dataset's YAML), and what a file's beginning tells
+- `table_format`: a kind of table in a dataset's YAML (`TableSpec`), and what a file's start adds to it
   besides: delimiter, columns, units (`TableFormat`).
-- `table`: a `Table` reads a file once, from its beginning to its end, in blocks of whole lines, some of which are
+- `table`: a `Table` reads a file once, from start to end, in blocks of whole lines, some of which are
   parsed at once; it reports what is wrong and keeps the rows of each block. `Tables` are all tables of one kind as one,
   `TableStream` and `GroupStream` make records of their rows.
 

@@ -1,4 +1,4 @@
-"""Blocks of delimited text become rows of numbers; a line that is no such row is told apart and explained."""
+"""Blocks of delimited text become rows of numbers; other lines are separated and explained."""
 
 import io
 import math

@@ -168,7 +168,7 @@ def _image_of_segment(segments: Segments, data: bytes, rows: int) -> bytes:
     return header + struct.pack(f"{order}I", 0) + data
 
 
-logging.getLogger("tifffile").addHandler(logging.NullHandler())  # damage is told by an ArchiveError, once
+logging.getLogger("tifffile").addHandler(logging.NullHandler())  # damage is reported by an ArchiveError, once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,7 +191,7 @@ class Raster:
     grid_from_pixel: Numbers
     nodata: float | None
     segments: Segments
-    epsg: int = 0  # of its projection; 0 where the file does not tell
+    epsg: int = 0  # of its projection; 0 if the file has none
 
     @property
     def cell_m(self) -> float:
@@ -273,7 +273,7 @@ def open_raster(file: BinaryIO) -> Iterator[Raster]:
 
 
 def _require_few_segments(file: BinaryIO) -> None:
-    """ArchiveError where the first directory tells of too many strips or tiles: tifffile makes a number of each."""
+    """ArchiveError if the first directory has too many strips or tiles: tifffile makes a number of each."""
     file.seek(0)
     head = file.read(16)
     order = ">" if head[:2] == b"MM" else "<"

@@ -55,7 +55,7 @@ class KeyLine:
 
     @property
     def shown(self) -> str:
-        """Its beginning, fit for a message."""
+        """Its start, short enough for a message."""
         return _printable(self.text[:SHOWN])
 
     @property

@@ -1,6 +1,6 @@
 """Processes that parse the text of tables beside the one that keeps the rows.
 
-They are begun before the parser's own threads are: a process that has these cannot be divided any more.
+They are started before the parser's own threads: a process that has these cannot be divided any more.
 """
 
 import copyreg
@@ -41,7 +41,7 @@ Text = TypeVar("Text")
 
 # Calls of the text parser in a process that was forked from one that had the parser's threads already.
 #
-# Such a process would wait for threads that it does not have. It lets one of its own be begun for these calls.
+# Such a process would wait for threads that it does not have. It starts one of its own for these calls.
 
 
 def has_threads() -> bool:
@@ -119,7 +119,7 @@ class Parsers:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def form(self, spec: RowsSpec, head: bytes) -> RowsFormat:
-        """The format of a file by its beginning."""
+        """The format of a file by its start."""
         if not _is_sendable(spec):
             return spec.format_from_head(head)
         return self._result(self._pool.submit(spec.format_from_head, head))

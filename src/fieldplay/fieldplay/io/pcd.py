@@ -243,7 +243,7 @@ def _cloud_from_compressed(body: memoryview, header: PcdHeader) -> NDArray[Any]:
     compressed, size = LZF_SIZES.unpack_from(body)
     body = body[LZF_SIZES.size :]
     _check_size(body, compressed, "the compressed points")
-    # The padding is usually left out of the compressed data, but not by every writer: the size tells.
+    # The padding is usually left out of the compressed data, but not by every writer: the size decides.
     sizes = [header.points * cloud_type.itemsize, header.points * header.point_size]
     if size not in sizes:
         raise ArchiveError(f"expected {sizes[0]} bytes for {header.points} uncompressed points, got {size}")

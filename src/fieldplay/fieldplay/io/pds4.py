@@ -1,7 +1,7 @@
 """Labels of PDS4, the Planetary Data System's archives: what an XML file says of the data files beside it.
 
 They are XML from strangers. Expat expands entities and reads document types only if a document has a DOCTYPE: such a
-document is refused where that begins, before anything in it is heard. What is left is linear in the size of the file.
+document is refused where that starts, before anything in it is processed. The rest is linear in the size of the file.
 """
 
 import re

@@ -94,7 +94,7 @@ class _Columns(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFormat:
-    """What was found: how to read the rows, where they begin, and how the columns were told apart."""
+    """How to read the rows, where they start, and how the columns were identified."""
 
     dialect: Dialect
     first_byte: int
@@ -112,7 +112,7 @@ class TableFormat:
 
 
 def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
-    """Find out the format from the beginning of a file (whole lines); ArchiveError if it has no known layout."""
+    """Detect the format from the start of a file (complete lines); ArchiveError if it has no known layout."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ArchiveError("expected text in UTF-8 or ASCII, got UTF-16")
     start = len(BOM) if head.startswith(BOM) else 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN = 40  # characters of a faulty text that a message shows
 HELD_BYTES = 1 << 23  # of the rows of all tables of an archive; the others go to a file
-SOME = 8  # rows that tell at once that numbers do not fit half as many bytes
+SOME = 8  # rows that show that numbers do not fit half as many bytes
 TIME = "time"
 COUNT = "count"  # the column with how many numbers a row's list has
 IGNORED = "_"  # how the names of columns begin that nothing is read from, whatever they hold

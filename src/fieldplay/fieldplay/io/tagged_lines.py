@@ -32,7 +32,7 @@ NEWLINE, STAR = b"\n", b"*"
 FIELD_A_LINE, BLANKS = bytes.maketrans(b" \t,", NEWLINE * 3), bytes.maketrans(b"\t,", b"  ")
 LONGEST = 64  # characters of a field that are looked at where it is a text
 NOTHING: NDArray[np.float64] = np.zeros(0)
-TYPE = "type"  # the column that tells, where a table has several types, which it is, in the description's order
+TYPE = "type"  # the column with the type, if a table has several, in the description's order
 ANY = "any"
 COMMENT = (b"#", b"%", b"//")
 Mask = NDArray[np.bool_]
@@ -257,7 +257,7 @@ class TaggedFormat:
     first_byte: int = 0
     first_line: int = 1
     mapping: str = "the type of the line"
-    has_lists: bool = True  # where no line has a covariance this is not told of each
+    has_lists: bool = True  # if no line has a covariance this is not reported for each
 
     @property
     def dialect(self) -> Dialect:
@@ -281,7 +281,7 @@ class TaggedSpec:
     repeated_times: bool = False
 
     def format_from_head(self, head: bytes) -> TaggedFormat:
-        """ArchiveError where no line of the file's beginning is of these types."""
+        """ArchiveError if no line at the file's start is of these types."""
         start = len(BOM) if head.startswith(BOM) else 0
         lines = 1
         while head.startswith(COMMENT, start) and (end := head.find(b"\n", start) + 1):
@@ -327,7 +327,7 @@ class _Lines:
 
 
 def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True) -> TimedRows:
-    """The rows of a block of whole lines; what is no line of these types is told apart."""
+    """The rows of a block of complete lines; other lines are separated."""
     lines = _lines(fields_from_block(block), marked)
     invalid = _invalid_counts(lines, marked)
     has_length = lines.has_length | _lacks_covariance_only(lines, marked, has_lists=has_lists)
@@ -347,7 +347,7 @@ def rows_from_lines(block: bytes, marked: TaggedLines, *, has_lists: bool = True
 
 
 def _plausible(rows: TimedRows, marked: TaggedLines) -> TimedRows:
-    """The rows that can be right; the others, and those of which something else is told, are among the bad."""
+    """The valid rows; others, and rows with messages, are among the bad."""
     numbers = marked.dialect.numbers
     issues = list(choice_issues(rows, numbers, marked.choices)) if marked.choices else []
     if marked.angles:
@@ -557,7 +557,7 @@ def is_complete_before(rest: Floats, size: int, columns: int) -> bool:
     """Whether a line that lacks numbers has all its columns, by what is left (k,) of the covariance behind these.
 
     A line that was cut off in the covariance lacks nothing before it. Where so few numbers are gone that it may be one
-    of the columns, and all that were read after it one place too early, the covariance tells: its rest is symmetric.
+    of the columns, and all that were read after it one place too early, the covariance shows: its rest is symmetric.
     """
     missing = size**2 - len(rest)
     if not len(rest) or missing <= 0:

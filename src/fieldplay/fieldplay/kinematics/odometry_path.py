@@ -1,4 +1,4 @@
-"""The way that odometry tells of, as a trail of its poses."""
+"""The path of an odometry, as a selection of its poses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

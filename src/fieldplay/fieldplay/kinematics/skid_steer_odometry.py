@@ -1,4 +1,4 @@
-"""Odometry of a skid-steered base from its wheels, whose two sides may be told together or one after the other.
+"""Odometry of a skid-steered base from its wheels, whose two sides may be measured together or one after the other.
 
 The state goes in and comes out, as in dead reckoning: one row at a time or all of them give the same.
 """

@@ -98,7 +98,7 @@ def rectify_pair(left: CameraModel, right: CameraModel, right_t_left: Array) -> 
 
 
 class Rectification:
-    """What a CameraInfo tells of one camera, and its images as they are when rectified."""
+    """A camera by its CameraInfo, and its rectified images."""
 
     def __init__(self, camera: CameraModel) -> None:
         self.camera = camera

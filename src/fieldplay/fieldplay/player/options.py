@@ -95,7 +95,7 @@ class PlayOptions:
 
     `skip_gaps_s`: a longer stretch of the archive without a message is passed over at once; 0 is never, and None as
     the dataset has it.
-    `wait_for_streams`: begin once each of these streams is heard, as far as the archive has them.
+    `wait_for_streams`: start once each of these streams has a subscriber, if the archive has it.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -132,7 +132,7 @@ class PlayOptions:
 
     @property
     def waits(self) -> bool:
-        """Whether playing begins only when it is heard."""
+        """Whether playing starts only once it has a subscriber."""
         return self.wait_for_subscribers > 0 or bool(self.wait_for_streams)
 
 

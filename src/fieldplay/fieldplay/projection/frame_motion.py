@@ -20,7 +20,7 @@ from fieldplay.recording.record_batches import TF, FrameReader
 from fieldplay.topics.archive_topics import archive_topic_streams, window_of
 from fieldplay.topics.selection import Selection
 
-AROUND_NS = 5 * NS_PER_S  # what moves slowly is told rarely
+AROUND_NS = 5 * NS_PER_S  # slow motions are published rarely
 MILLISECOND_NS = 1_000_000
 AUTO, NONE = "auto", "none"
 
@@ -28,7 +28,7 @@ AUTO, NONE = "auto", "none"
 def frames_about(archive: Archive, first_ns: int, last_ns: int, *, delay_ns: int = 0) -> Frames:
     """The transforms from some seconds before a time to some after another, which a bag has logged `delay_ns` later.
 
-    An odometry that starts with them is as good as one from the begin: of it only the motion between times is wanted.
+    An odometry that starts with them is as good as a complete one: only the motion between times is needed.
     """
     start = window_of(archive, Selection()).archive_ns
     start_s = max(first_ns + delay_ns - AROUND_NS - start, 0) / NS_PER_S

@@ -54,7 +54,7 @@ OWN, TF = "own", "tf"
 Step = Callable[[float, int], None]
 
 
-# The image nearest to a time, and the scans nearest to that; what is damaged is told and the next one taken.
+# The image nearest to a time, and the scans nearest to that; damaged ones are reported and the next one is used.
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,7 +101,7 @@ def _parts(record: Record) -> list[Record]:
 
 
 def _as_sent(record: Record, msgtype: str) -> Record:
-    """A record with the numbers as messages hold them, some with 32 bits alone: a bag's page tells the same."""
+    """A record with the numbers as messages hold them, some with 32 bits only, as in a bag."""
     if not isinstance(record, records.LaserScans | records.Batteries) and msgtype != FLOAT32:
         return record
     columns = {entry.name: getattr(record, entry.name) for entry in fields(record)}

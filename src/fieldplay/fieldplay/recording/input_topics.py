@@ -8,7 +8,7 @@ from fieldplay.messages.record_decoder import IMAGE, INFO
 from fieldplay.recording.recording import COMPRESSED, Recording, TopicInfo
 
 NAME_PARTS = re.compile(r"[A-Z]?[a-z0-9]+")
-# Words of a name that tell inputs apart.
+# Words of a name that distinguish inputs.
 QUALIFIERS = (
     "left",
     "right",

@@ -30,7 +30,7 @@ CACHED_IMAGES = 12  # images that several topics share, as the archive holds the
 CACHED_RECTIFIED = 3  # which are larger
 PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
 RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
-MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
+MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # with a PNG the kind must be stated
 
 CAMERA_INFO, CAMERA_INFO_RECT = "camera_info", "camera_info_rect"
 

@@ -239,7 +239,7 @@ def rate_hz(feed: TopicStream) -> float:
         feed: the topic stream.
 
     Returns:
-        The rate in Hz, as far as the spans tell; 0 without any.
+        The rate in Hz by the spans; 0 without any.
     """
     if not feed.spans:
         return 0.0

@@ -1,4 +1,4 @@
-"""The player's own /tf: odometry of the archive as the transforms that it tells of, switched by name.
+"""The player's own /tf: odometry of the archive as transforms, switched by name.
 
 No frame may have two parents. The computed odometry (of a node, or of `--derived`) has the first right to its base;
 then come the streams in the order of the dataset's description.
@@ -37,7 +37,7 @@ def computes_odometry(archive: Archive) -> bool:
 
 
 def live_switches(spec: DatasetSpec) -> dict[str, bool]:
-    """The switches as the player takes them alone: it computes nothing, and knows of a node only if it is told."""
+    """The switches as the player takes them alone: it computes nothing, and does not detect nodes."""
     return {name: is_on and not (name == ODOM_TF and is_computed(spec)) for name, is_on in switches(spec).items()}
 
 
@@ -51,7 +51,7 @@ def check_switches(spec: DatasetSpec, selection: Selection) -> None:
 
 
 def sends_odom_tf(spec: DatasetSpec, selection: Selection) -> bool:
-    """Whether a computed odometry places its base on /tf: one that is derived here, or a node that was told of."""
+    """Whether a computed odometry places its base on /tf: one that is derived here, or a node named by the caller."""
     default = selection.derived and switches(spec).get(ODOM_TF, False)
     return is_computed(spec) and selection.tf.get(ODOM_TF, default)
 

@@ -327,7 +327,7 @@ class RunningEvaluation:
 class OdometryEvaluation(Computation):
     """One odometry against one truth, on position_error, statistics, path and truth_path below `output`.
 
-    They are compared at the same times, laid upon each other, in the truth's frame of reference. Where the two are
+    They are compared at the same times, aligned, in the truth's frame of reference. Where the two are
     about different frames of the robot, the one in the other is asked for.
     """
 

@@ -22,7 +22,7 @@ BASES = ("base_link", "base_footprint", "base")
 class Route:
     """Positions (n, 3) in a frame with reported speeds (n,), NaN where unknown; at times (n,) if they have any.
 
-    The times are those of the log, beside them those of the headers, by which tf tells where the frame was.
+    The times are those of the log, and of the headers, for lookups in tf.
     """
 
     label: str
@@ -93,7 +93,7 @@ def without_pauses(one: Route, seconds: Array, grid: Array, *, values: Array) ->
 
 
 def routes_of_tf(frames: Frames) -> list[Route]:
-    """Where nothing else tells the way: how the base moves in the world by tf."""
+    """The motion of the base in the world by tf, if there is no other source."""
     names = frames.names
     base = next((name for name in BASES if name in frames.parents), None)
     world = next((name for name in WORLDS if name in names), None)

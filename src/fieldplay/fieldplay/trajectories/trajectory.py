@@ -20,7 +20,7 @@ from fieldplay.geometry.transforms import (
 
 Stamps = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-SHORTEST_QUATERNION = 0.5  # a shorter one tells no rotation; none at all is 0
+SHORTEST_QUATERNION = 0.5  # a shorter one has no rotation; none at all is 0
 LEAST_ANGLE = 1e-6  # between two quaternions: below it straight and round are one
 FIRST_REACH = 64  # poses looked at together on the way to the next place
 

@@ -40,7 +40,7 @@ SPACE_SHARE, CAMERA_SHARE, PLOT_SHARE = 3.0, 1.4, 0.5
 
 def shapes_of_model(text: str, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
     """The shapes in the text of a URDF: where they go, their frame, and what they are. Meshes are left out."""
-    model_from_text(text)  # ValueError tells what is wrong with it
+    model_from_text(text)  # ValueError describes the error
     robot = ElementTree.fromstring(text)
     named = {material.get("name", ""): _colour(material) for material in robot.findall("material")}
     for link in robot.findall("link"):
@@ -60,7 +60,7 @@ def send_robot(stream: rr.RecordingStream, text: str, known: Collection[str] = (
 
 
 def edges_of_model(text: str, known: Collection[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The joints at rest that nothing else tells, so that their links have a place."""
+    """Unpublished joints at rest, so that their links have a pose."""
     for joint in model_from_text(text).joints:
         if prefix + joint.child not in known:
             rest = joint.parent_t_zero

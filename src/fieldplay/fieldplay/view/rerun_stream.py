@@ -162,7 +162,7 @@ def numbers(record: Record, msgtype: str) -> Iterator[Entry]:
 
 
 def joints(record: records.Joints) -> Iterator[Entry]:
-    """Positions, velocities and efforts, as far as they are told."""
+    """Positions, velocities and efforts, as far as they are known."""
     for name, unit in JOINT_UNITS.items():
         values = getattr(record, name)
         if values is not None and record.names:
@@ -250,7 +250,7 @@ def are_transforms(positions: Array, orientations: Array) -> NDArray[np.bool_]:
 
 
 def poses(record: records.Pose | records.Odometry) -> Iterator[Entry]:
-    """An arrow forwards at each place; a point where no orientation is told."""
+    """An arrow at each pose; a point if no orientation is known."""
     yield _arrows(record.position_m[:, None], record.orientation_xyzw[:, None])
 
 
@@ -367,7 +367,7 @@ def cameras(record: records.CameraInfos, plane: str, frame: str) -> Iterator[Ent
 
 
 class FrameTree:
-    """The parents of frames, each the last that was told."""
+    """The parents of frames, each the last one published."""
 
     def __init__(self) -> None:
         self.parents: dict[str, str] = {}
@@ -619,7 +619,7 @@ def _size(record: Record) -> int:
 
 
 def _is_rectified(topic: str) -> bool:
-    """Whether the images of a topic are rectified, as its name tells."""
+    """Whether the images of a topic are rectified, by its name."""
     return topic.removesuffix("/compressed").rpartition("/")[2].startswith(IMAGE_RECT)
 
 

@@ -68,7 +68,7 @@ class ReceiveQueue:
 
 
 class LiveShow:
-    """What is heard, sent at the times of the headers; what has none is of the last time that was told.
+    """Received messages, sent at the times of the headers; without one at the last time received.
 
     With a `dataset` its layout and its robot are shown, else what fits the topics.
     """
@@ -84,7 +84,7 @@ class LiveShow:
         self._shown: tuple[str, int] | None = None
 
     def set_topics(self, topics: Iterable[Topic]) -> None:
-        """The topics that are heard."""
+        """The subscribed topics."""
         self._topics = list(topics)
         self._recording.set_topics(topic.name for topic in self._topics)
 

@@ -1,6 +1,6 @@
 """Where a recording goes: a file, a viewer that runs, one that is started, or a page in the browser.
 
-What is started listens where it is told to, 127.0.0.1 unless it is told otherwise; it sends nothing to its maker, and
+Started servers listen on the given address, 127.0.0.1 by default; they send nothing to Rerun's makers, and
 what it would fetch from elsewhere (tiles of maps, news of versions) it does not get.
 """
 
@@ -44,7 +44,7 @@ class Page:
         policy = _policy(data)
 
         class Handler(BaseHTTPRequestHandler):
-            """Passes on what is asked for; the page itself is told where its data are."""
+            """Passes requests on; the page itself gets the address of its data."""
 
             def do_GET(self) -> None:
                 if self.path == "/":
@@ -69,7 +69,7 @@ class Page:
                 self.wfile.write(content)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nothing is told of requests."""
+                """Requests are not logged."""
 
         self._server = ThreadingHTTPServer((bind, port), Handler)
         self._server.daemon_threads = True

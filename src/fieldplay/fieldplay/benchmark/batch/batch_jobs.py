@@ -1,4 +1,4 @@
-"""One archive through one command: what it is told, where its results go, and whether they are there already."""
+"""One archive through one command: its arguments, where its results go, and whether they exist already."""
 
 import hashlib
 import io
@@ -61,7 +61,7 @@ class Job:
 
     @property
     def record(self) -> Path:
-        """The file that tells what came of it."""
+        """The file of its outcome."""
         return self.out / f"{self.step.name}.json"
 
     @property
@@ -75,7 +75,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a job; `result` is the JSON that the command printed, `said` what it told beside."""
+    """The outcome of a job; `result` is the JSON that the command printed, `said` its other output."""
 
     name: str
     archive: str
@@ -215,7 +215,7 @@ def failure_of(job: Job, reason: str) -> Outcome:
 
 
 def outcome_of(job: Job, **values: Any) -> Outcome:
-    """What came of a job, with what is told of every job."""
+    """The outcome of a job, with the fields of every job."""
     step = job.step
     known: dict[str, Any] = {"name": job.name, "archive": str(job.archive), "step": step.name, "command": step.command}
     return Outcome(**known, words=step.words, key=job.key, **values)
@@ -312,7 +312,7 @@ def address_in(path: Path) -> str:
 def connect(config: ClusterConfig) -> Iterator[Any]:
     """Connect to Dask with workers of this version; UserError where that fails."""
     distributed, dask = _dask()
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # errors are reported once, by us
     scratch = {} if config.scratch is None else {"temporary-directory": str(config.scratch)}
     with dask.config.set(SETTINGS | scratch), _cluster(distributed, config) as where:
         try:
@@ -364,7 +364,7 @@ def outcome_of_future(future: Any, job: Job) -> Outcome:
 
 @contextmanager
 def _cluster(distributed: Any, config: ClusterConfig) -> Iterator[Any]:
-    """What a client is told of where the scheduler is."""
+    """The address of the scheduler for a client."""
     if config.scheduler is not None:
         yield config.scheduler
         return

@@ -100,7 +100,7 @@ def row_of(name: str, steps: Sequence[Outcome]) -> Row:
 
 
 def estimates_of(result: Any) -> Iterator[Row]:
-    """Of each odometry that was judged its name, ATE and RPE, which may be None."""
+    """Name, ATE and RPE of each evaluated odometry, which may be None."""
     for one in result if isinstance(result, list) else [result]:
         errors = one.get("errors", ())
         ates = [row["rmse"] for row in errors if row["name"] == "ATE"]

@@ -23,7 +23,7 @@ class Need:
     """A sensor: types of its messages, fields of its points (a|b is either), how often at least.
 
     `camera`: with its CameraInfo; `raw`: images that are not compressed; `rectified`: images without the lens, of a
-    stereo pair with equal rows, and the CameraInfo of those. `noise` is what an IMU has where its dataset tells none.
+    stereo pair with equal rows, and the CameraInfo of those. `noise` is that of an IMU whose dataset has none.
     """
 
     types: tuple[str, ...]

@@ -147,7 +147,7 @@ def _run_logged(method: Method, command: list[str], log: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """A method with what feeds it, and the words that its command and files are told."""
+    """A method with its inputs, and the placeholders of its command and files."""
 
     method: Method
     sensors: Mapping[str, Sensor]
@@ -156,7 +156,7 @@ class RunConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What part of an archive is taken, how long a method may take, and how it is judged."""
+    """The time range, the time limit, and how a method is evaluated."""
 
     start_s: float = 0.0
     duration_s: float | None = None
@@ -179,7 +179,7 @@ class Trial:
     progress: Progress = no_progress
 
     def run_method(self, fitting: RunConfig) -> Outcome:
-        """Run a method and judge it; what goes wrong is in the outcome, and its log is kept."""
+        """Run a method and evaluate it; failures are in the outcome, and its log is kept."""
         partial = Partial(self.out / fitting.method.name, is_folder=True)
         try:
             folder = partial.path
@@ -322,7 +322,7 @@ def _without(path: Path, text: str) -> str:
 
 
 def _last_line(log: Path) -> str:
-    """The last line that a program wrote, to tell what went wrong."""
+    """The last line that a program wrote, to explain a failure."""
     with log.open("rb") as lines:
         lines.seek(max(os.fstat(lines.fileno()).st_size - 4096, 0))
         texts = [line.strip() for line in re.split(r"[\r\n]", lines.read().decode("utf-8", "replace"))]

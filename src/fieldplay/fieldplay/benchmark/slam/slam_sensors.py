@@ -1,4 +1,4 @@
-"""Which topics of an archive feed a method, and what its own configuration may be told of them.
+"""Which topics of an archive feed a method, and their placeholders for its configuration.
 
 Extrinsics are those of tf_static, intrinsics those of the CameraInfo. The words are `lidar.topic`, `imu.frame`,
 `leftImage.fx`, `lidar_T_imu.matrix` and so on, with the names of the method's needs.
@@ -26,7 +26,7 @@ from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 ROUND = 9  # digits after the point
-FOLDER_KEYS = ("work", "bag")  # told when it runs
+FOLDER_KEYS = ("work", "bag")  # reported when it runs
 
 
 class UnfitError(UserError):
@@ -146,7 +146,7 @@ def _require_fields(data: Recording, topic: TopicInfo, need: Need) -> None:
 
 
 def _frame(data: Recording, topic: TopicInfo) -> str:
-    """The frame of the first message, where the topic does not tell."""
+    """The frame of the first message, if the topic has none."""
     framed = _first(data, topic.name)
     return "" if framed is None else framed.frame
 

@@ -1,4 +1,4 @@
-"""The cameras' images: BMP files whose names and times the cameras' logs tell. Times are never taken from names."""
+"""The cameras' images: BMP files with names and times from the cameras' logs. Times are never taken from names."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ COEFFICIENTS = 5  # k1 k2 p1 p2 k3, in the toolbox as in OpenCV
 Size = tuple[int, int]
 LOGS = {VISUAL: ("visual_log", "visual_images"), IR: ("ir_log", "ir_images")}
 CALIBRATION_LOG, CALIBRATION_IMAGES = "calibration_log", "calibration_images"
-LOOKED_AT = 5  # images whose headers tell the size and kind of all
+LOOKED_AT = 5  # images whose headers determine the size and kind of all
 HEAD = 4096  # bytes, in which the header and the palette of a BMP lie
 NO_MOSAIC, FRAME = "none", "VISION_FRAME"
 Stamps = NDArray[np.int64]
@@ -114,7 +114,7 @@ def _sibling_results(archive: Archive) -> list[Path]:
 
 
 def _name_of(camera: CameraModel, known: Mapping[str, CameraModel], sizes: Mapping[str, Size]) -> str:
-    """The camera that a size tells: the report's, else that of the images of one of them."""
+    """The camera of a size: the report's, else that of the images of one of them."""
     size = (camera.width, camera.height)
     reported = {name: (other.width, other.height) for name, other in known.items()}
     names = [name for name, other in reported.items() if other == size]

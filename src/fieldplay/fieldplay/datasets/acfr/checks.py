@@ -1,4 +1,4 @@
-"""What the report leaves open, measured in the data: a setting that does not fit is said aloud, never changed."""
+"""What the report leaves open, measured in the data: a parameter that does not fit is reported, never changed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -148,7 +148,7 @@ def _rms(values: Floats) -> float:
 def _note_scale(archive: Archive, what: str, of: str, *, measured: Floats, reported: Floats, least: float) -> None:
     if len(measured) < ENOUGH_ROWS or _rms(measured) < least:
         return
-    # By the rows as told: the differences of poses are the noisier, and what is divided by must not be noise.
+    # By the archived rates: the differences of poses are the noisier, and what is divided by must not be noise.
     scale = float((reported**2).sum() / ((reported * measured).sum() or np.nan))
     text = f"nav's {what} are {scale:.3f} times the differences of its {of}"
     is_off = not abs(scale - 1) <= SCALE_OFF
@@ -238,7 +238,7 @@ def is_standing(archive: Archive, tables: Mapping[str, Tables]) -> bool:
     return all(bool((np.abs(rows.columns(*VELOCITY)) < LONGEST_STAND).all()) for rows in sample_blocks(tables[NAV]))
 
 
-# The static scene as laser and radar see it, which tells the sense of their angles; the radar's ranges compared.
+# The static scene as laser and radar see it, which determines the sense of their angles; the radar's ranges compared.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +342,7 @@ def check_poles(archive: Archive, tables: Mapping[str, Tables], known: KnownSet 
 
 
 def check_reflector(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> None:
-    """Note where the radar sees the reflector on its pole, in the sets that have it: this tells its angle's sense."""
+    """Note where the radar sees the reflector, in the sets that have it: this determines its angle's sense."""
     stream, rotation = archive.streams.get("radar_points"), body_from_sensor(archive, "radar")
     target = target_of(archive.spec.constants, REFLECTOR)
     is_there = known.number in target.sets if known is not None else _is_static(archive, tables, known)

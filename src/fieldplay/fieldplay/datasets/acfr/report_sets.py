@@ -32,7 +32,7 @@ LINE = re.compile(
     re.IGNORECASE,
 )
 SHOWN_SETS = 5
-HEAD = 1 << 12  # bytes of a log that tell what it is
+HEAD = 1 << 12  # bytes of a log that identify it
 QUALIFIED = "QAsciiData"  # what the logs are called, which are read rather than their copies for Matlab
 CAMERA_CALIBRATION = re.compile(r".*Camera_?Calibration", re.IGNORECASE)
 RANGE_CALIBRATION = re.compile(r".*Range_?Sensors?_?Calibration", re.IGNORECASE)

@@ -40,7 +40,7 @@ UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LONGEST_SCAN, SHORTEST_SCAN = 2.0, 0.1  # in turns: what a field of times must span to be one of times in a unit
 FAR_TURNS = 10.0  # from the middle of a cloud's times
 MAX_TIMES = (1.0, 99.0)  # percent, between which a field is measured: single ones may be damaged
-LOOKED_AT = 3  # clouds, spread over the archive, that tell what their fields hold
+LOOKED_AT = 3  # clouds, spread over the archive, that determine what their fields hold
 NOT_IN_ORDER = "have no times of their points, as these do not follow each other clockwise in the file"
 FAR_FROM_LASER_DEG = 0.1
 # In a firing group the azimuth of each laser is off by up to 4.2 deg to either side; some tenths are left for noise.
@@ -283,7 +283,7 @@ class CloudDecoder:
 def time_field(clouds: Sequence[Points], turn_s: float) -> TimeField | None:
     """The field of times of some clouds, in the unit in which the longest of them lasts about a turn, if there is one.
 
-    Seconds are fractions: whole numbers count something smaller. A field that is the same everywhere tells nothing.
+    Seconds are fractions: whole numbers count something smaller. A constant field is ignored.
     """
     for name in TIME_NAMES:
         kinds = {cloud.dtype[name].kind for cloud in clouds if name in (cloud.dtype.names or ())}
@@ -331,7 +331,7 @@ def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
         try:
             yield _require_fields(cloud_from_pcd(files.read(names[index])))
         except (ArchiveError, OSError):
-            continue  # told when it is its turn
+            continue  # reported when it is its turn
 
 
 def _require_fields(cloud: Points) -> Points:
@@ -406,7 +406,7 @@ def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArra
     The lidar turns clockwise seen from above, so the azimuth falls. As each laser of a firing group looks a few degrees
     ahead of or behind the others, a point's own azimuth is no clock: its time is taken half-way between the furthest
     azimuth so far and the nearest one still to come, which never falls. The two differ by no more than the spread of a
-    group in a cloud in firing order; one that is stored ring by ring, the other way round or shuffled is told by that.
+    group in a cloud in firing order; one that is stored ring by ring, reversed or shuffled is detected by that.
     """
     x, y, _ = np.asarray(xyz, np.float64).T
     if not len(x):

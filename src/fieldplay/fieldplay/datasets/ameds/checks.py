@@ -1,4 +1,4 @@
-"""What the AMEDS paper leaves open, measured in the data: a setting that does not fit is said aloud, never changed."""
+"""What the AMEDS paper leaves open, measured in the data: a parameter that does not fit is reported, never changed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ ANGLES = {"fixed_xyz": rotation_from_fixed_xyz, "moving_xyz": rotation_from_movi
 JOINT_ORDERS = {"as numbered": (0, 1, 2, 3, 4, 5, 6), "third joint last": (0, 1, 6, 2, 3, 4, 5)}
 BLOCKS = 16  # of each table are looked at, spread over it
 NEAR_NS = 25 * NS_PER_MS
-MOVING_RAD_S = 0.005  # below this, rates are noise and tell nothing
+MOVING_RAD_S = 0.005  # below this, rates are noise
 ETNA_FIELD_G = 0.45
 GRAVITY_M_S2 = (8.5, 11.0)
 WITHOUT_GRAVITY_M_S2 = 5.0
@@ -428,7 +428,7 @@ def _spread(values: Floats) -> float:
 
 
 def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
-    """The path that the speeds tell over the angle that the ticks tell, sums of all wheels: single ticks are coarse."""
+    """The path by the speeds over the angle by the ticks, sums of all wheels: single ticks are coarse."""
     if "motor_encoders" not in tables:
         return
     per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]

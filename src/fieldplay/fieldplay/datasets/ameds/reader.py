@@ -31,7 +31,7 @@ NEAR_S = 3.0  # by which a duration may differ from that of the paper, which is 
 
 @dataclass(frozen=True)
 class Recording:
-    """A part of an archive: its folder or zip, how long it lasts, and what the paper calls it, if a name tells."""
+    """A part of an archive: its folder or zip, how long it lasts, and its name in the paper, if its own has it."""
 
     folder: str
     length_s: float

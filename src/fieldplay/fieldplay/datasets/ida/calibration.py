@@ -1,4 +1,4 @@
-"""What an archive tells of the arm itself: its parameter files (*_012.txt), and where the lander's origin lies."""
+"""The arm's geometry in an archive: its parameter files (*_012.txt), and where the lander's origin lies."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -212,7 +212,7 @@ def _line_issues(lines: Sequence[KeyLine]) -> Iterator[tuple[int, str]]:
 
 
 def _note_end(archive: Archive, file: str, lines: Sequence[KeyLine]) -> None:
-    """Say where the last value has neither a bracket nor a line end behind it: nothing tells whether it is whole."""
+    """Say where the last value has neither a bracket nor a line end behind it: it may be incomplete."""
     last = lines[-1] if lines else None
     if last is not None and last.key and not (last.is_ended or last.value.endswith("]")):
         text = "the file ends in it without a line end, it may be cut; it is used"

@@ -111,7 +111,7 @@ def measure_deviation(archive: Archive, settings: Mapping[str, Any], variant: st
 
 
 def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> ArmReading:
-    """What reads the arm's joints, and has heard all that the states beside them say; they are short."""
+    """A computation of the arm with all of its states, which are few."""
     reading = ArmReading(settings)
     for name, state in reading.states.items():
         for index in range(len(streams[name].spans) if name in streams else 0):

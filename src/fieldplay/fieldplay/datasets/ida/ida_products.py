@@ -1,4 +1,4 @@
-"""The files of an IDA archive, what their names tell, and what their labels say of them."""
+"""The files of an IDA archive, with the contents of their names and labels."""
 
 import posixpath
 import re
@@ -155,7 +155,7 @@ def _are_among(rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np
 
 @dataclass(frozen=True, kw_only=True)
 class ProductName:
-    """What a file's name tells: the packet's kind, the sol and the clock's seconds at its begin, those at its end."""
+    """The contents of a file's name: the packet's kind, the sol, and clock seconds at its start and end."""
 
     apid: int
     sol: int
@@ -167,7 +167,7 @@ class ProductName:
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """A file of the archive, with what its name tells and what its label says, as far as there are any."""
+    """A file of the archive, with the contents of its name and label, if any."""
 
     file: str
     name: ProductName | None
@@ -196,7 +196,7 @@ class Labels:
 
 
 def name_from_file(file: str) -> ProductName | None:
-    """What a file's name tells, None where it is another name."""
+    """The contents of a file's name, None for other names."""
     match = NAME.fullmatch(last_part(file))
     if match is None:
         return None

@@ -92,9 +92,9 @@ class FinerTimes:
 
 
 def finer_times(reading_ns: Stamps, elapsed_hr: Floats | None, start_ns: int | None) -> FinerTimes | None:
-    """What makes finer times of the beginning of a file: column 1 (n,), elapsed_time (n,), and the file's start.
+    """Make finer times from the start of a file: column 1 (n,), elapsed_time (n,), and the file's start.
 
-    None where column 1 tells the rows apart, or elapsed_time does not.
+    None if column 1 distinguishes the rows, or elapsed_time does not.
     """
     if elapsed_hr is None:
         return None

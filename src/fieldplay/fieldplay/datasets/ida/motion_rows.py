@@ -67,7 +67,7 @@ class MotionFormat:
         return with_possible_codes(replace(rows, stamp_ns=stamp_ns, values=values), self.dialect.numbers)
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
-        """What tells that the last line is cut within its last number, if that is no state of the motors."""
+        """A message if the last line is cut within its last number and that is no state of the motors."""
         return None if self.own.columns[-1] == STAT else cut_line_issue(line, before, self.own)
 
     def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ class MotionSpec:
     repeated_times: bool = True
 
     def format_from_head(self, head: bytes) -> MotionFormat:
-        """How a file is written that begins so; ArchiveError if its columns or its times cannot be told."""
+        """The form of a file by its start; ArchiveError if its columns or times cannot be determined."""
         described = self.product.described
         table = None if described is None else described.table
         table_format = self._format(head, table)

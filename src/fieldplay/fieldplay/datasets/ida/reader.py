@@ -287,7 +287,7 @@ def _parameters(
     streams: Mapping[str, Stream],
     motion: tuple[int, int] | None,
 ) -> dict[str, Stream]:
-    """The arm's geometry by the parameter files, and what the description tells of it.
+    """The arm's geometry by the parameter files, else by the description.
 
     The description has the numbers that hold at the first row of motion: states may begin long before it.
     """

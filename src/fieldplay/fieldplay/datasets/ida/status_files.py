@@ -83,7 +83,7 @@ def blocks_of_lines(lines: Sequence[KeyLine]) -> Iterator[dict[str, KeyLine]]:
 
 
 def rows_of_block(block: Mapping[str, KeyLine]) -> Iterator[StatusRow]:
-    """The states in a block, told apart by the prefixes of the keys, else by what the keys are."""
+    """The states in a block, distinguished by the prefixes of the keys, else by the keys."""
     parted: dict[str, dict[str, KeyLine]] = {}
     bare_time: KeyLine | None = None
     for key, line in block.items():

@@ -41,7 +41,7 @@ def rig_of_drive(files: Mapping[str, KittiCalibration], *, is_rectified: bool) -
         is_rectified: whether the images are (`_sync`), or are as the cameras took them (`_extract`).
 
     Returns:
-        What the files tell. Cameras that nothing joins to base_link are below the lidar.
+        The contents of the files. Cameras that nothing joins to base_link are below the lidar.
     """
     rig = Rig(frames={BASE: {IMU: np.eye(4)}})
     lidar_t_imu = files[IMU_FILE].transform("R", "T") if IMU_FILE in files else None

@@ -23,10 +23,10 @@ from fieldplay.streams.stream import Stream
 REAR_FIELDS = (9, 13)  # of the controller's text
 MIN_STATUS = 2  # of NavSatStatus: RTK
 MIN_SECONDS = 5
-MOVING_M_S = 0.2  # by RTK; below it noise tells more than the wheels
-TURNING_RAD_S = 0.01  # rms of the turn rate, below which it tells nothing
+MOVING_M_S = 0.2  # by RTK; below it noise dominates
+TURNING_RAD_S = 0.01  # rms of the turn rate, below which it is noise
 LARGEST_RATIO = 2.0  # of the wheels' speed to RTK's, either way, that a slip or a wrong diameter may explain
-MIN_TRACK = 0.3  # share of the track, below which left and right are not told apart
+MIN_TRACK = 0.3  # fraction of the track, below which left and right are not distinguished
 MIN_UNITS = 5.0  # by which the steering must vary
 ZERO_UNITS = 5.0  # by which its zero may be off: a degree
 LIMIT_TOLERANCE_DEG = 0.5
@@ -146,7 +146,7 @@ def _check_left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement
 
 
 def _steering(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
-    """Turn rate over speed against the steering's units: a line, whose slope tells the sign and whose root the zero."""
+    """Turn rate over speed against the steering's units: the slope has the sign, the root is the zero."""
     drives = _steady(motion)
     units, turn_rate = motion.steering[drives], motion.turn_rad_s[drives]
     if len(turn_rate) < MIN_SECONDS or units.std() < MIN_UNITS:
@@ -196,7 +196,7 @@ def _motion(archive: Archive) -> _Motion | None:
 
 
 def _speeds(archive: Archive) -> polars.DataFrame | None:
-    """RTK's speed by the second: as the receiver tells it, else by how far the fixes are from second to second."""
+    """RTK's speed by the second: the receiver's, else from the fixes of successive seconds."""
     if "velocity" in archive.streams:
         return _seconds(archive.streams["velocity"], _speed_columns)
     positions = _seconds(archive.streams["fix"], _position_columns) if "fix" in archive.streams else None

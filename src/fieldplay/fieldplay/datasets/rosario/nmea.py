@@ -64,7 +64,7 @@ class NmeaSpec:
     repeated_times: bool = True
 
     def format_from_head(self, head: bytes) -> NmeaFormat:
-        """ArchiveError where no line of the file's beginning is a sentence behind a time."""
+        """ArchiveError if no line at the file's start is a sentence after a time."""
         lines = polars.Series(_texts(head.removeprefix(BOM)), dtype=polars.String())
         if not lines.str.contains(LINE).any():
             raise ArchiveError("expected lines of a time, a label and an NMEA sentence with its checksum, got none")

@@ -34,7 +34,7 @@ NUMBER = re.compile(r"seq(?:uence)?[_-]?0*([1-9]\d*)(?!\d)", re.IGNORECASE)
 COMPANION_NUMBER = re.compile(r"[a-z_-]+0*([1-9]\d*)\D*", re.IGNORECASE)
 TIME = rb"\d{9,10}\.\d+"
 NUMBER_TEXT = rb"[+-]?\d+\.?\d*(?:[eE][+-]?\d+)?"
-HEAD = 1 << 13  # bytes of a log that tell what it is
+HEAD = 1 << 13  # bytes of a log that identify it
 RAW_ODOMETRY = re.compile(TIME + rb"\s+\S+\s+[^,\s]*(?:,[^,]*){17}")
 IMU_LINE = re.compile(TIME + rb"(?:\s+\S+)*(?:\s+" + NUMBER_TEXT + rb"){6}")
 CLEAN_LINE = re.compile(TIME + rb"(?:[\s,]+" + NUMBER_TEXT + rb"){3}[\s,]+[+-]?1(?:\.0*)?")
@@ -329,12 +329,12 @@ def receiver_clock(rows: TimedRows) -> records.ClockReading:
 
 
 def satellites(rows: TimedRows) -> records.Code:
-    """GGA: the number of satellites in use; sentences that do not tell it are left out."""
+    """GGA: the number of satellites in use; sentences without it are left out."""
     return _codes(rows, "satellites")
 
 
 def fix_quality(rows: TimedRows) -> records.Code:
-    """GGA: the quality of the fix, which tells RTK fixed (4) from float (5)."""
+    """GGA: the quality of the fix, which distinguishes RTK fixed (4) from float (5)."""
     return _codes(rows, "quality")
 
 

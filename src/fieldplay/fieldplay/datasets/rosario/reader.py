@@ -96,7 +96,7 @@ def _open_bag(path: Path, report: Report) -> Bag:
 
 @dataclass(frozen=True)
 class _Known:
-    """What names and files tell of a sequence."""
+    """The facts of a sequence in names and files."""
 
     calibration: Calibration
     number: int | None
@@ -132,7 +132,7 @@ open_archive = Reader.open
 
 
 def _known_facts(archive: Archive, source: SequenceSource, files: Files) -> _Known:
-    """The calibration, empty where there is no file, and the number, which the file's name may tell too."""
+    """The calibration, empty where there is no file, and the number, which the file's name may have too."""
     number = number_in(source.name)
     file = companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
     if file is None:

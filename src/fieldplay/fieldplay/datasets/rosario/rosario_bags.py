@@ -63,7 +63,7 @@ OTHERS = {
 PERHAPS = {"fix": ("latitude", "longitude", "altitude")}  # NaN where there is no fix, or it is in the plane
 COVARIANCES = {"fix": ("position_covariance",), "odom_archived": ("pose.covariance", "twist.covariance")}
 TURN_LENGTH = (0.9, 1.1)  # of a quaternion that is rounded
-QUALITY_OF_STATUS = {0: 1, SBAS_FIX: 2, GBAS_FIX: 5}  # RTK of either kind: the bag does not tell them apart
+QUALITY_OF_STATUS = {0: 1, SBAS_FIX: 2, GBAS_FIX: 5}  # RTK of either kind: the bag does not distinguish them
 LARGEST_DEG = (90.0, 180.0)
 SIDEWAYS_M_S = 1e-6  # a twist in the body of a car has no such part
 
@@ -148,9 +148,7 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
             judge=JUDGES.get(stream, accept_all),
         )
 
-    looked_through = stream_of(
-        converters[stream], lambda defect: None
-    )  # what is wrong is told by the stream that plays
+    looked_through = stream_of(converters[stream], lambda defect: None)  # errors are reported by the stream that plays
     is_moved = stream == "odom_archived" and _is_global(archive, looked_through)
     return stream_of(_odometry_of_global if is_moved else converters[stream])
 
