@@ -223,6 +223,7 @@ class NoStorage:
 
 (UNUSED,) = [sys.getrefcount(buffer) for buffer in [bytearray()]]  # references to one that only its pool knows
 BUFFER_STEP = 1 << 20  # buffers are multiples of so many bytes, so that they fit for more
+SMALL_BUFFER = BUFFER_STEP // 2  # fewer bytes are cheap to get, and a bag may have very many chunks of a few bytes
 
 
 class UnpackedBlocks:
@@ -231,6 +232,7 @@ class UnpackedBlocks:
     def __init__(self, unpack: Callable[[int], bytes | memoryview]) -> None:
         self._unpack = unpack
         self._cache: OrderedDict[int, bytes | memoryview] = OrderedDict()
+        self._bytes = 0  # of all that is kept
         self._lock = threading.Lock()
 
     def __getitem__(self, block: int) -> bytes | memoryview:
@@ -240,14 +242,14 @@ class UnpackedBlocks:
                 return self._cache[block]
         data = self._unpack(block)
         with self._lock:
+            self._bytes += len(data) - len(self._cache.get(block, b""))
             self._cache[block] = data
             while len(self._cache) > 1 and self._is_full():
-                self._cache.popitem(last=False)
+                self._bytes -= len(self._cache.popitem(last=False)[1])
         return data
 
     def _is_full(self) -> bool:
-        size = sum(map(len, self._cache.values()))
-        return size > (CACHE_BYTES if len(self._cache) <= USUAL_BLOCKS else USUAL_CACHE_BYTES)
+        return self._bytes > (CACHE_BYTES if len(self._cache) <= USUAL_BLOCKS else USUAL_CACHE_BYTES)
 
 
 class BufferPool:
@@ -259,6 +261,8 @@ class BufferPool:
 
     def take(self, size: int) -> bytearray:
         """A buffer of at least so many bytes; it is in use as long as it, or a view of it, is referred to."""
+        if size < SMALL_BUFFER:
+            return bytearray(size)
         with self._lock:
             is_used = [sys.getrefcount(buffer) > UNUSED for buffer in self._buffers]
             for buffer, used in zip(self._buffers, is_used, strict=True):
