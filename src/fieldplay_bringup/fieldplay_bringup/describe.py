@@ -199,7 +199,7 @@ def _streams_to_wait_for(spec: DatasetSpec, values: Values) -> list[str]:
     if values["overlay"]:
         topics = overlay_parameters(spec, str(values["overlay"]), image_format=str(values["images"]))
         fed = {str(topics.get(name, "")).removesuffix("/compressed") for name in ("scan", "cloud", "image")}
-        is_whole = values["images"] != "both"  # else it hears one of two topics with the images
+        is_whole = values["images"] != "both"  # else it subscribes to one of two topics with the images
         streams = [stream for stream in spec.streams if stream.topic in fed and (is_whole or stream.type != IMAGE)]
         received += [f"{stream.id}@overlay" for stream in streams]
     if values["fuse"]:

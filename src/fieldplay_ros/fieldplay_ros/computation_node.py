@@ -40,7 +40,7 @@ NEWS_NS = 500_000_000  # news of a jump may come so late: /clock and the data co
 TF_STATIC = f"{TF}_static"
 JUMPED = "the player jumped: starting anew"
 NEW_CLOCK = "the source of time changed: starting anew"
-JUMP = "player/jump"  # where the player beside it tells that its play head has jumped
+JUMP = "player/jump"  # where the player in the namespace announces jumps of its play head
 QUIET_S = 5.0  # between two warnings of one kind
 SENT = "source_timestamp"
 SENSOR, TF_QOS = QoSProfile(depth=200), QoSProfile(depth=100)
@@ -51,7 +51,7 @@ STATES = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # c
 class ComputationNode(Node):
     """Feeds computations with the messages of their topics, one at a time, and publishes what they make of them.
 
-    States have no stamps: they are told from before and after other messages by when each was sent. A message of which
+    States have no stamps: their order relative to other messages is that of sending. A message of which
     nothing can be made is left out, with a warning. When time jumps back what came after is forgotten. The player tells
     of each jump, forward too: what remembers starts anew with the first message that was sent after it.
     """
@@ -69,7 +69,7 @@ class ComputationNode(Node):
             one.warn = self._warn
             one.link = self.links or one.link
         self._jumps = jump_handle(self, self._forget) if any(kind.is_stateful for kind in kinds) else None
-        self._jump_times_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
+        self._jump_times_ns: deque[int] = deque()  # announced jumps after which no message has come yet
         self._since_ns = 0  # what was sent before is of another place
         self._states: list[Subscription] = []  # of states and jumps, which concern messages of other topics
         self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
@@ -175,7 +175,7 @@ class ComputationNode(Node):
             self.get_logger().warning(text, throttle_duration_sec=QUIET_S)
 
     def _on_jump(self, _: bytes, info: Any) -> None:
-        if self._anew_ns < info[SENT]:  # else the messages told it themselves
+        if self._anew_ns < info[SENT]:  # else the messages showed it themselves
             self._jump_times_ns.append(info[SENT])
 
     def _restart(self, since_ns: int) -> None:

@@ -382,7 +382,7 @@ class RosPublisherSink(Sink):
     def wait_until_received(self, timeout_s: float, is_cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Wait until every reliable subscriber has everything; False where one has not within that time.
 
-        Python hears of signals only between the waits of ROS, so these are short.
+        Python handles signals only between the waits of ROS, so these are short.
         """
         end = time.monotonic() + timeout_s
         for publisher in self._publishers:

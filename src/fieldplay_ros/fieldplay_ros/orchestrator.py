@@ -41,7 +41,7 @@ QUALITY = "quality"
 
 
 class Orchestrator(Node):
-    """Asks for the transitions that an Orchestration finds needed, and tells it how they end."""
+    """Requests the transitions that an Orchestration needs, and reports their results to it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("orchestrator", **options)
@@ -100,7 +100,7 @@ class Orchestrator(Node):
             self._orchestration.receive_state(name, future.result().current_state.label)
 
     def _expire_change(self, name: str, now_s: float) -> None:
-        """Await a transition no longer whose answer does not come; the pipeline's state tells what became of it."""
+        """Stop waiting for a transition whose answer does not come; the pipeline's state shows the result."""
         client, future, since_s = self._changing.get(name, (None, None, now_s))
         if client is not None and now_s - since_s > GONE_S:
             client.remove_pending_request(future)
@@ -169,7 +169,7 @@ class Orchestrator(Node):
         return response
 
     def _configure(self, request: Any, response: Any) -> Any:
-        """Set the parameters of a pipeline's steps, and configure it anew; that follows, as ~/pipelines tells."""
+        """Set the parameters of a pipeline's steps, and configure it again; ~/pipelines shows the result."""
         try:
             self._orchestration.require_idle(request.name)
         except UsageError as error:

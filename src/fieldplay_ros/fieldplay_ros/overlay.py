@@ -33,13 +33,13 @@ from fieldplay_ros.computation_node import array_of, careful, declare, ns_of
 from sensor_msgs_py.point_cloud2 import read_points
 from tf2_ros import Buffer, ExtrapolationException, TransformException, TransformListener
 
-OLDEST = Duration(seconds=5)  # of a transform in place of one at the image's time: arms are told of rarely
+OLDEST = Duration(seconds=5)  # of a transform in place of one at the image's time: arms are published rarely
 FEW = QoSProfile(depth=10)
 SCANS = QoSProfile(depth=MAX_SCANS)  # seconds of them: where this process stalls, the nearest one must not be lost
 RETRY_S, WARN_S = 0.1, 5.0
 
 
-# Messages that become points, images and cameras, pixels that become a message, and what the overlay is told.
+# Messages that become points, images and cameras, pixels that become a message, and the messages of the overlay.
 
 
 def points_of(message: LaserScan | PointCloud2) -> SensorPoints:
@@ -106,7 +106,7 @@ def explicit_transform(node: Node) -> Array | None:
 
 
 def fixed_frame(node: Node) -> str:
-    """The frame in which the motion between scan and image is made up for, or none."""
+    """The frame in which the motion between scan and image is compensated, or none."""
     return str(declare(node, "fixed_frame", "", "frame for motion compensation between scan and image, or none"))
 
 

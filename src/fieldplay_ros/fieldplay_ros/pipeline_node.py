@@ -79,7 +79,7 @@ class LiveSetup:
 
 
 class LiveRun:
-    """Hears the inputs of a pipeline, runs it, and publishes what comes out."""
+    """Subscribes to the inputs of a pipeline, runs it, and publishes its outputs."""
 
     def __init__(self, node: Node, setup: LiveSetup) -> None:
         self._node, self._setup = node, setup
@@ -203,7 +203,7 @@ class LiveRun:
                 self._setup.senders[message.topic].publish(message.data)
 
     def _keep(self, inputs: SyncedInputs, outputs: Sequence[PipelineOutput]) -> None:
-        """Keep products where they are wanted; where they cannot be kept that is told, and all else goes on."""
+        """Keep products if requested; if they cannot be kept, that is reported, and everything else continues."""
         if self._keeper is None:
             return
         for port, message in inputs.values.items():
@@ -225,7 +225,7 @@ class LiveRun:
         return {} if self.pipeline is None else self.pipeline.hanging(limit_s, time.monotonic())
 
     def status(self) -> DiagnosticStatus | None:
-        """What there is to tell of the run."""
+        """The statistics of the run."""
         if self.pipeline is None:
             return None
         queue = self._queue
@@ -255,7 +255,7 @@ class LiveRun:
         pipeline.close()
 
     def close(self) -> bool:
-        """End what hears and runs; whether that ended: a step that hangs cannot be."""
+        """Stop subscriptions and steps; return whether they stopped: a step that hangs cannot be stopped."""
         self._stopping.set()
         for subscription in self._input_subscriptions:
             self._node.destroy_subscription(subscription)
@@ -344,7 +344,7 @@ class PipelineNode(LifecycleNode):
         return self._attempt(self._configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Hear the inputs, and run."""
+        """Subscribe to the inputs, and run."""
         return self._attempt(self._activate)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:

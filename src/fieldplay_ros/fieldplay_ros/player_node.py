@@ -111,7 +111,7 @@ def offer_services(node: Node, playback: Playback, group: CallbackGroup) -> None
 
 
 class ServiceThread(Executor, AbstractContextManager["ServiceThread"]):
-    """An executor in threads of its own; leaving it waits until every answer that was begun is sent."""
+    """An executor in threads of its own; leaving it waits until every started answer is sent."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
@@ -240,7 +240,7 @@ def _validate(name: str, value: Any, good: bool, expected: str) -> Any:
 
 
 class _Interrupted(BaseException):
-    """The user, or the system, wants an end before playing has begun; no Exception that a library may catch."""
+    """The user, or the system, interrupts before playing starts; no Exception that a library may catch."""
 
 
 class Player(Node):
@@ -291,7 +291,7 @@ class Player(Node):
         self.get_logger().info(start_message(archive, self._program, self._feeds, options))
 
     def publish_state(self) -> None:
-        """Tell how playing stands."""
+        """Publish the state of playback."""
         status = self.playback.status()
         values = diagnostics(status, self._program, self._feeds, self._archive.defects.total)
         values["subscribers"] = str(self.topics.subscribers)
@@ -446,7 +446,7 @@ def _play_from_arguments(interrupted: Event) -> int:
 def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Event | None = None) -> int:
     """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place.
 
-    Where a signal has come already, as `interrupted` tells, nothing is played.
+    If a signal has come already (`interrupted`), nothing is played.
     """
     with relaxed_gc(), open_dataset(path, dataset, options.selection.parameters) as archive:
         namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
@@ -489,7 +489,7 @@ def _run(player: Player, interrupted: Event) -> int:
     ):
         playing = thread.submit(player.playback.run)
         playing.add_done_callback(lambda _: done.set())
-        with ServiceThread(player):  # only now: an answer waits until playing has begun
+        with ServiceThread(player):  # only now: an answer waits until playing has started
             wait_heeding_signals(done)
             playing.result()
             player.log_end()
@@ -558,7 +558,7 @@ def _declare(node: Node, name: str, default: Any, meaning: str) -> Any:
 
 
 def _without_clock(node: Node, options: PlayOptions) -> PlayOptions:
-    """/clock would tell the archive's time, which messages stamped anew do not have."""
+    """/clock would have the archive's time, which messages with new stamps do not have."""
     if options.stamps == "now" and options.clock_hz:
         node.get_logger().warning("clock: with stamps:=now there is no /clock, the messages have the time of day")
         return replace(options, clock_hz=0.0)

@@ -181,7 +181,7 @@ def messages_of_bytes(
 
 
 def product_of_message(message: Any, messages: Sequence[TypedMessage], stored_ns: int) -> Product:
-    """The product of a message; size and digest are those of its messages. StoreError tells what it lacks."""
+    """The product of a message; size and digest are those of its messages. StoreError states what is missing."""
     if not (message.kind and message.frame):
         raise StoreError(f"expected the kind and the frame of a product, got '{message.kind}' and '{message.frame}'")
     lengths = {len(message.input_ports), len(message.input_topics), len(message.input_first), len(message.input_last)}

@@ -1,4 +1,4 @@
-"""A node that hears all topics that a view shows, foreign ones too, and never makes a publisher wait."""
+"""A node that subscribes to all topics that a view shows, foreign ones too, and never makes a publisher wait."""
 
 import re
 import time

@@ -225,7 +225,7 @@ def _take_over(
 ) -> None:
     """Move what was made to its place, the archive last.
 
-    The record goes before all that it tells of: what is there without its archive is made anew wherever this ends.
+    The record is written before all that it lists: after an interruption the sample is made again.
     """
     content = scratch / "content"
     further = sorted((scratch / "beside").iterdir())

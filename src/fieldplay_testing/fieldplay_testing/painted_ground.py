@@ -74,7 +74,7 @@ class Drive:
     def go(
         self, pose: Array, *, has_odometry: bool = True, seen: FramePair | None = None, **more: Any
     ) -> dict[str, Any]:
-        """The next pair; where the odometry is not told it goes on all the same."""
+        """The next pair; without a published odometry it continues all the same."""
         if self.last is not None:
             step = inverse_from_transform(self.last) @ pose
             self.odometry = self.odometry @ step @ (DRIFT if self.drifts else np.eye(4))

@@ -101,7 +101,7 @@ def states(count: int, *, step_us: int = 100_000, late_us: int = 250) -> Stream:
 
 
 def runner(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs `fieldplay cdff` in this process: the exit code, what is printed, and what is told beside it."""
+    """Runs `fieldplay cdff` in this process: the exit code, standard output and standard error."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         try:

@@ -30,7 +30,7 @@ What next:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; 0 only when all was heard as the bag has it."""
+    """Run the demo; return 0 only if everything was received as in the bag."""
     parser = argparse.ArgumentParser(prog="./ws demo", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the sample is")
     parser.add_argument("--out", type=Path, default=Path("bags/demo"), help="where the bag and the images are written")

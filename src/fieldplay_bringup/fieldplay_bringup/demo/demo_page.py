@@ -246,7 +246,7 @@ def needed_wheels(drive: DemoDrive) -> tuple[Series, Series, Series]:
     steps = np.diff(time_s, prepend=time_s[0])[:, None]
     rolled_m = np.cumsum(speeds * steps, axis=0)
     turned = np.abs(np.diff(drive.joints.rows[:, 4:], axis=0)).sum()
-    radius_m = np.abs(np.diff(rolled_m, axis=0))[~stands[1:, 0]].sum() / turned  # the archive does not tell it
+    radius_m = np.abs(np.diff(rolled_m, axis=0))[~stands[1:, 0]].sum() / turned  # the archive does not have it
     steering = Series(time_s, np.where(stands, np.nan, np.degrees(angles)))
     return steering, Series(time_s, rolled_m / (2 * np.pi * radius_m)), Series(time_s, speeds)
 

@@ -1,4 +1,4 @@
-"""What was heard on each topic, and how it compares with a bag."""
+"""The messages received on each topic, compared with a bag."""
 
 import hashlib
 import struct
@@ -73,7 +73,7 @@ class ReceivedTopic:
 def differences(
     received: Mapping[str, Sequence[bytes]], written: Mapping[str, Sequence[bytes]], computed: frozenset[str]
 ) -> list[str]:
-    """What was not heard as it was written: every message byte for byte, only the number of those computed live."""
+    """Differences from what was written: every message byte for byte, of those computed live the number."""
     lines = []
     for topic, messages in written.items():
         got = received.get(topic, ())

@@ -45,11 +45,11 @@ CLOCK_HZ = 50.0
 DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is under way
 
 
-# A node that hears topics as they are on the wire.
+# A node that receives topics as serialized bytes.
 
 
 class TopicRecorder:
-    """Hears the topics in a thread of its own."""
+    """Receives the topics in its own thread."""
 
     def __init__(self, node: Node, topics: Mapping[str, str], latched: frozenset[str]) -> None:
         self.received = {topic: ReceivedTopic(msgtype) for topic, msgtype in topics.items()}
@@ -103,7 +103,7 @@ def listening(topics: Mapping[str, str], latched: frozenset[str]) -> AbstractCon
     )
 
 
-# A table of what is heard, drawn again and again at the same place of a terminal.
+# A table of received messages, redrawn at the same position of a terminal.
 
 
 def table_lines(received: Mapping[str, ReceivedTopic], now_s: float | None, width: int) -> list[str]:
@@ -222,7 +222,7 @@ def launch_process(arguments: Sequence[str], log: Path) -> Iterator[Launch]:
 
 @dataclass(frozen=True, kw_only=True)
 class Topics:
-    """What there will be to hear: topics and types, which are sent once, which the nodes compute.
+    """The expected topics and types, which are sent once, which the nodes compute.
 
     `subscribers` is how many subscriptions the player's moving topics will have: ours, and the nodes'.
     """

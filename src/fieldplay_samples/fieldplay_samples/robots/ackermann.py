@@ -7,7 +7,7 @@ import numpy as np
 from fieldplay_samples.motion.ride import GroundDrive, Spline, Stance, knots_s, spline_through
 from fieldplay_samples.motion.rotations import Floats, floats
 
-SLOW_M_S = 0.01  # below it a twist does not tell the steering well, and the planned curvature does
+SLOW_M_S = 0.01  # below it a twist does not determine the steering well, the planned curvature does
 
 
 @dataclass(frozen=True, kw_only=True)

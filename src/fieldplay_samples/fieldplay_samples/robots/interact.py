@@ -21,7 +21,7 @@ from fieldplay_samples.world.solids import Solids, box, capsule, cylinder, merge
 
 LEFT = floats([1, 1, -1, -1])  # wheels 1 front left, 2 rear left, 3 rear right, 4 front right
 FRONT = floats([1, -1, -1, 1])
-SLOW_M_S = 0.01  # below it a twist does not tell directions well, and the planned curvature does
+SLOW_M_S = 0.01  # below it a twist does not determine directions well, the planned curvature does
 ARMS = {"main_cam": "main_arm", "aux_cam": "aux_arm"}  # which arm carries a camera
 ON_BODY = ("lidar", "main_arm_base", "aux_arm_base")
 LIMITS = DriveLimits(slowest_m_s=0.2, fastest_m_s=0.8, least_radius_m=2.0)

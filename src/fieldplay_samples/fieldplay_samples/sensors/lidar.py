@@ -131,7 +131,7 @@ def sweep(
     rng: np.random.Generator | None = None,
     start_rad: float = 0.0,
 ) -> Sweep:
-    """One turn from start_s on, begun with the head at azimuth begin_rad; what meets nothing is left out.
+    """One rotation from start_s on, starting at azimuth begin_rad; rays without a hit are left out.
 
     world_T_lidar_at gives poses (m, 4, 4) at times (m,) in s: those of the columns, within which the lidar stands still
     (at 1 m/s it moves by 0.06 mm). Ranges are normally distributed about the true ones with noise_m.

@@ -1,4 +1,4 @@
-"""The stage on which a node is tested: the node, one that feeds and hears it, and the executor that turns both."""
+"""The environment of a tested node: the node, one that publishes to it and subscribes to it, and their executor."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 class TopicRecorder:
-    """Hears topics in a thread of its own, and calls the player's services."""
+    """Receives topics in its own thread, and calls the player's services."""
 
     def __init__(self, namespace: str = "ameds") -> None:
         self.namespace = namespace
@@ -68,7 +68,7 @@ class TopicRecorder:
             assert self.changed.wait_for(what, MEET_PATIENCE_S), describe()
 
     def wait_for_graph(self, what: Callable[[], Any], patience_s: float = MEET_PATIENCE_S) -> None:
-        """Wait until something is so that no message tells, such as who hears whom."""
+        """Wait for a condition without a message, such as discovered subscribers."""
         end = time.monotonic() + patience_s
         while not what():  # which may ask a service: the thread that takes the answer must not wait for us
             assert time.monotonic() < end, "not all have found each other"
@@ -98,7 +98,7 @@ class TopicRecorder:
         return answers[0]
 
     def send(self, kind: Any, name: str, /, **request: Any) -> Any:
-        """Ask a service of which no answer is needed, as what comes of it is heard; what will be its answer."""
+        """Call a service whose answer is not needed, as its effect is received; return the future of the answer."""
         client = self._clients.get(name) or self.node.create_client(kind, name)
         self._clients[name] = client
         assert client.wait_for_service(MEET_PATIENCE_S), f"no service {name}"

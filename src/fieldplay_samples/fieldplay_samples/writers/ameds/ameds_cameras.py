@@ -39,7 +39,7 @@ SWEEP_S = 0.2
 GRID = 7  # points each way of the auxiliary image that are looked up in the main one
 BLEND = 0.45
 OUTLINE = (60, 220, 60)
-FEWEST = 4  # places that tell how one image lies in the other
+FEWEST = 4  # points that determine how one image lies in the other
 
 
 # Point clouds as binary PCD files: x y z intensity, 32 bits each.

@@ -202,7 +202,7 @@ def logged_stamps(scenario: SherpattScenario, stamp_ns: Stamps, name: str) -> St
 
 
 def odometry_log(scenario: SherpattScenario) -> WrittenStream:
-    """The body in odometry, as the wheels tell; its velocity in odometry, its rates about its own axes."""
+    """The body in odometry, by the wheels; its velocity in odometry, its rates about its own axes."""
     time = scenario.times("odometry")
     poses = scenario.odometry(time)
     velocity = np.gradient(poses[:, :3, 3], time, axis=0)

@@ -47,7 +47,7 @@ FASTEST_DEG_S = 90.0
 
 
 def circle_plan(seconds: float, radius_m: float, turn_deg_s: float) -> DrivePlan:
-    """On a circle to the left, as fast at the begin and at the end as between."""
+    """On a circle to the left, at constant speed."""
     return DrivePlan(
         seconds=seconds, speed_m_s=_steady(np.radians(turn_deg_s) * radius_m), curvature_1_m=_steady(1 / radius_m)
     )
@@ -335,7 +335,7 @@ class SherpattScenario(Scenario):
         return {"left": left, "right": left @ aside, "color": color, "depth": left}
 
     def odometry(self, time_s: Floats) -> Floats:
-        """Poses (n, 4, 4) that the wheels tell, from the start on: with slip, they drift away."""
+        """Poses (n, 4, 4) by the wheels, from the start on: with slip they drift."""
         slip, true = self.numbers["slip"], inverse(self.drive.motion.pose_at(floats([0.0]))[0])
         poses = floats(true @ self.drive.motion.pose_at(time_s))
         steps = floats(inverse(poses[:-1]) @ poses[1:])
