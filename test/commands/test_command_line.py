@@ -172,7 +172,7 @@ def test_info_names_every_topic_and_with_verbose_what_was_measured(archive: Path
     assert re.search(r"/ameds/imu/data_raw +200 +100\.00 +0\.010  sensor_msgs/msg/Imu", out)
     assert "1.990 s, from 1656931512.000 to 1656931513.990" in out
     assert "note: measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296" in out
-    assert "MainCamVideoFeed.mp4: the pictures of the jpg files again" in out
+    assert "MainCamVideoFeed.mp4: a video of the jpg images" in out
 
 
 def test_check_exits_with_0_where_there_is_nothing_to_say(archive: Path, call: Call) -> None:

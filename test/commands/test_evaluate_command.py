@@ -141,13 +141,13 @@ def test_table_reports_what_was_compared_and_how(sampled_ameds: Sampled, capsys:
     text = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--lengths", "1,3"
     first, second, third, fourth, heads, *rows = run(capsys, *text)
     assert first == "/ameds/wheels/odom against /ameds/gnss/odom"
-    assert "893 pairs in 20 s" in second and "the truth went 8." in second
+    assert "893 pairs in 20 s" in second and "path length: truth 8." in second
     whole = evaluated(capsys, *text)
     percent = 100 * error(whole, "ATE")["rmse"] / whole["truth"]["travelled_m"]
     assert whole["ate_percent_of_length"] == pytest.approx(percent, rel=1e-9)
-    assert second.endswith(f"; ATE over length: {percent:.3g} %")
+    assert second.endswith(f"; ATE / path length: {percent:.3g} %")
     assert third == "  frames odom -> base_link and map -> base_link; alignment: first"
-    assert fourth.startswith("  reported standard deviation of the truth: 0.015 m (median), 0.24 m at worst")
+    assert fourth.startswith("  reported standard deviation of the truth: 0.015 m (median), 0.24 m maximum")
     assert fourth.endswith("; 212 of 2000 poses beyond 0.1 m left out")
     assert heads.split() == ["count", "rmse", "mean", "median", "std", "max"]
     assert len({len(row) for row in rows}) == 1
@@ -209,7 +209,7 @@ def test_frames_that_nothing_joins_are_taken_for_one_and_that_is_reported() -> N
     messages: list[str] = []
     result = compare(trajectories, EvaluationSettings(), lever_arm=None, report=messages.append)
     assert result.lever_arm == pytest.approx(np.eye(4))
-    assert messages == ["nothing fixed on tf joins body and unit: they are taken for one frame"]
+    assert messages == ["no static transform between body and unit; they are taken as the same frame"]
     parameters = transforms_of([0.1, 0.0, 0.0])
     assert (
         compare(trajectories, EvaluationSettings(), lever_arm=parameters, report=messages.append).lever_arm

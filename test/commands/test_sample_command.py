@@ -17,7 +17,7 @@ def test_zipped_sample_is_archive_without_defect(tmp_path: Path, capsys: pytest.
     command = ["fieldplay", "sample", "ameds", str(out), *SHORT]
     result = subprocess.run(command, capture_output=True, text=True, check=False)  # its processes start it again
     truth = tmp_path / "etna.truth.csv"
-    assert result.stdout == f"{out}: 2 s of ameds, the truth in {truth}\n", result.stderr
+    assert result.stdout == f"{out}: 2 s of ameds; ground truth: {truth}\n", result.stderr
     assert truth.read_text().startswith("stamp_ns,x_m,y_m,z_m,qx,qy,qz,qw,")
     assert not any("truth" in name for name in zipfile.ZipFile(out).namelist())
     assert main(["check", str(out)]) == 0

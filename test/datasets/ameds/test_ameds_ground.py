@@ -64,10 +64,8 @@ def test_model_is_cloud_in_map_where_lander_is_its_origin(tiny_ameds: Any, epsg:
 def test_its_height_is_measured_by_ins(tiny_ameds: Any) -> None:
     write_model(tiny_ameds.root / "heightmap.tif")
     model, height = told_of(tiny_ameds.root)
-    assert model.endswith("heightmap.tif: 40 x 40 pixels of 0.5 m in WGS 84 / UTM zone 33N; one pixel in 1 is taken")
-    assert (
-        height.startswith("measured: the INS is 0.38 m") and "places lie on it), it stands some 0.42 m high" in height
-    )
+    assert model.endswith("heightmap.tif: 40 x 40 pixels of 0.5 m in WGS 84 / UTM zone 33N; step of 1 pixel")
+    assert height.startswith("measured: the INS is 0.38 m") and "positions lie on it), expected some 0.42 m" in height
     write_model(tiny_ameds.root / "heightmap.tif", lower_m=41.0)  # above the sea
     (_, height) = told_of(tiny_ameds.root)
     assert height.startswith("warning: the INS is 40.9")

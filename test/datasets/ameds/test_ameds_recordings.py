@@ -112,7 +112,7 @@ def test_recording_without_name_is_guessed_by_its_length_alone(traverses: tuple[
         rows = "".join(f"{START + row},0,0,0,0,0,0,0\n" for row in range(length_s))
         (root / "MainArmJointAngles.csv").write_text(rows)
         assert notes_about_recordings(root) == [
-            f"recording of the paper: unknown, as no file is named after it{result}"
+            f"recording of the paper: unknown, as no file name has its number{result}"
         ]
 
 

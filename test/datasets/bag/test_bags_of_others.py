@@ -558,7 +558,7 @@ def test_several_bags_are_taken_as_one(tmp_path: Path, capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["BAG", "BAG", "OUT.bag"], "a bag of ROS 2 is a folder, and this is the name of one of ROS 1"),
+        (["BAG", "BAG", "OUT.bag"], "a bag of ROS 2 is a folder; names that end in .bag are for ROS 1"),
         (["BAG", "FOLDER", "OUT"], "several bags are taken as one, and this is none"),
         (["BAG", "BAG", "BAG", "--overwrite"], "name the new one by -o OUT"),
         (["BAG"], "the following arguments are required: OUT"),

@@ -119,7 +119,7 @@ def test_evaluation_needs_no_topics(sampled_ameds: Sampled, tmp_path: Path, caps
 def test_without_odometry_and_truth_nothing_is_compared(tmp_path: Path, capsys: Output) -> None:
     with pytest.raises(SystemExit):
         main(["evaluate", str(write_ros2(tmp_path / "bag"))])
-    assert "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH" in capsys.readouterr().err
+    assert "expected odometry and ground truth, found none; name ESTIMATE and TRUTH" in capsys.readouterr().err
 
 
 def test_true_poses_of_kitti_are_those_of_dataset(few_images: Path, plain: Path, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_seconds_of_no_clock_are_put_at_start_that_name_gives(empty: TinyIda) ->
     empty.write_motion(Motion(change=lambda row: row | {"time": f"{float(row['time']) - tiny.START_S + 42209.8:.1f}"}))
     messages = messages_of(empty.root, Selection(topics="joint_states$"))["joint_states"]
     assert [stamp for stamp, _ in messages] == [expected_ns(index) for index in range(30)]
-    assert any("column 1 is no reading of the clock" in note for note in notes_of(empty.root))
+    assert any("column 1 is not the spacecraft clock" in note for note in notes_of(empty.root))
     assert defects_of(empty.root) == []
 
 

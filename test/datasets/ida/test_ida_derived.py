@@ -255,7 +255,7 @@ def test_check_gives_no_advice_on_lengths_where_none_fits(bundle: Path) -> None:
 def test_check_settles_numbers_of_tools_before_lengths(bundle: Path) -> None:
     with open_dataset(bundle, parameters={"tool_numbering": "flight"}) as archive:
         measurement = measured(archive)
-        assert "the positions of the tools that are known by the arm's lengths of auto 0." in measurement
+        assert "error of known tool positions by the arm lengths of auto 0." in measurement
         assert "arm_lengths_mismatch" not in {defect.kind for defect in archive.defects.listed}
     with open_dataset(bundle) as archive:
         archive.streams["archived_tool_enc"] = moved_stream(archive.streams["archived_tool_enc"], [0, 0, 2.0])

@@ -223,7 +223,7 @@ def test_rows_of_equal_time_count_once_in_whatever_files(bundle: TinyIda) -> Non
     stamps = [stamp for stamp, _ in messages["joint_states"]]
     assert stamps == [tiny.utc_ns(f"{tiny.START_S + i // 10}.{i % 10}") for i in range(40)]
     assert (len(messages["tool"]), len(messages["grapple/phase"])) == (2, 2)
-    matches = [note for note in notes_of(bundle.root) if "they count once" in note]
+    matches = [note for note in notes_of(bundle.root) if "counted once" in note]
     assert any("A0088" in note and ": 10 rows have the time of rows of" in note for note in matches)
     assert any("615088549" in note and ": 10 rows have the time of rows of" in note for note in matches)
     assert defects_of(bundle.root) == []

@@ -176,7 +176,7 @@ def test_state_that_several_files_hold_counts_once(bundle: TinyIda) -> None:
     bundle.write_text(85, HISTORY, tiny.history(range(9, -1, -1), latest_s=615089004.0), start_s=615088600)
     stamps = [stamp for stamp, _ in messages_of(bundle.root)["status/via_joints"]]
     assert stamps == [tiny.utc_ns(str(second)) for second in range(615088991, 615089005)]
-    assert any(note.endswith("they count once: 7") for note in notes_of(bundle.root))
+    assert any(note.endswith("counted once: 7") for note in notes_of(bundle.root))
 
 
 def test_newest_parameters_before_data_stand_at_their_start_and_later_ones_at_their_time(
@@ -439,7 +439,7 @@ def test_what_stands_on_deck_has_its_static_frames(bundle: TinyIda) -> None:
     assert edges["hp3"].transform.rotation.z == pytest.approx(-0.175796, abs=1e-6)
     assert static_edges(bundle, deck_frames="lander")["wts"].header.frame_id == "lander"
     assert any("seis 0.334 m, wts 0.261 m, hp3 0.455 m" in note for note in notes_of(bundle.root))
-    (warning,) = (n for n in notes_of(bundle.root, deck_frames="lander") if n.startswith("warning: frames on the deck"))
+    (warning,) = (n for n in notes_of(bundle.root, deck_frames="lander") if n.startswith("warning: heights of frames above the deck"))
     assert "seis 1.290 m" in warning and "--set deck_frames=payload" in warning
 
 

@@ -79,7 +79,7 @@ def test_frames_of_second_root_are_noted_and_no_edge_that_is_in_no_file(tmp_path
     with open_dataset(folder_of(tmp_path, ("a", BODY), ("x", "y")), "sherpatt", {}) as archive:
         notes = [note for note in archive.notes if note.startswith("transforms of the settings")]
         assert archive.spec.tree["sherpa_tt_body"] == ("a",)
-    assert len(notes) == 1 and notes[0].endswith("but on another root: x -> y")
+    assert len(notes) == 1 and notes[0].endswith("their root is not a frame of the rover: x -> y")
 
 
 def test_settings_alone_are_reported_as_settings(tmp_path: Path) -> None:

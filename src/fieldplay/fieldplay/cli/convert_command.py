@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
     """An archive into a bag."""
     require_bags(chosen)
     if chosen.out.suffix.lower() == ROS1:
-        raise UsageError(f"{chosen.out}: a bag of ROS 2 is a folder, and this is the name of one of ROS 1")
+        raise UsageError(f"{chosen.out}: a bag of ROS 2 is a folder; names that end in .bag are for ROS 1")
     if len(chosen.archives) > 1 and chosen.overwrite and chosen.output is None:
         raise UsageError("several bags with --overwrite: name the new one by -o OUT, so that none is taken for it")
     for path in chosen.archives:

@@ -332,7 +332,7 @@ def _source(chosen: argparse.Namespace) -> Iterator[tuple[Recording, list[str]]]
         if chosen.truth is None:
             names = odometries_and_truth(source.typed_topics, source.spec)
             if not names:
-                what = "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH"
+                what = "expected odometry and ground truth, found none; name ESTIMATE and TRUTH"
                 raise UsageError(f"{chosen.archive}: {what}")
             *chosen.estimate, chosen.truth = names
             yield source, names

@@ -71,5 +71,5 @@ def run(chosen: argparse.Namespace) -> int:
         note("a worker process that renders images and clouds died (out of memory?); no output was kept")
         return FAILED
     again = " (it was there already)" if result.reused else ""
-    print_line(f"{result.path}: {seconds:g} s of {chosen.dataset}{again}, the truth in {result.truth}")
+    print_line(f"{result.path}: {seconds:g} s of {chosen.dataset}{again}; ground truth: {result.truth}")
     return 0

@@ -127,7 +127,7 @@ def as_lines(archive: Archive, streams: Sequence[StreamSummary], *, verbose: boo
     """The summary for people: what was measured, and notes beyond ten, only where it is verbose."""
     yield f"{archive.root}: {archive.spec.title}"
     skipped = archive.spec.skip_gaps_s
-    yield from stream_lines(streams, f"  Hz are those between gaps of more than {skipped:g} s" if skipped else "")
+    yield from stream_lines(streams, f"  Hz is the rate without gaps of more than {skipped:g} s" if skipped else "")
     notes = [note for note in archive.notes if verbose or not note.startswith(MEASURED)]
     notes, others = (notes, 0) if verbose else (notes[:MAX_NOTES], len(archive.notes) - len(notes[:MAX_NOTES]))
     if notes or others:

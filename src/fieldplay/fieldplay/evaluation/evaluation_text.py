@@ -86,8 +86,8 @@ def lines_of(comparison: Comparison) -> Iterator[str]:
     yield f"{pair.estimate.topic} against {pair.truth.topic}"
     yield (
         f"  {pluralize(len(evaluation.pairs), 'pair')} in {duration_text(float(duration_s))}; "
-        f"the truth went {number_text(truth_m, 4)} m, the estimate {number_text(estimate_m, 4)} m; "
-        f"ATE over length: {_percent_text(evaluation)} %"
+        f"path length: truth {number_text(truth_m, 4)} m, estimate {number_text(estimate_m, 4)} m; "
+        f"ATE / path length: {_percent_text(evaluation)} %"
     )
     yield f"  {_frames_text(comparison)}"
     if pair.truth_uncertainty is not None:
@@ -176,7 +176,7 @@ def _uncertainty_text(uncertainty: TruthUncertainty) -> str:
     if uncertainty.median_m is None or uncertainty.most_m is None:
         return "the truth has no reported standard deviation"
     median_m, most_m = uncertainty.median_m, uncertainty.most_m
-    text = f"reported standard deviation of the truth: {median_m:.3g} m (median), {most_m:.3g} m at worst"
+    text = f"reported standard deviation of the truth: {median_m:.3g} m (median), {most_m:.3g} m maximum"
     if not uncertainty.max_std_m:
         return f"{text}; all poses are used"
     return f"{text}; {uncertainty.left_out} of {uncertainty.poses} poses beyond {uncertainty.max_std_m:g} m left out"

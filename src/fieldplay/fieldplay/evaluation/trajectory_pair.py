@@ -275,7 +275,7 @@ def link_of_frames(frames: Frames, one: str, other: str, *, report: Callable[[st
         transform = frames.transform(one, other, np.zeros(1, np.int64))
         if transform is not None:
             return np.asarray(transform[0][0], np.float64)
-    report(f"nothing fixed on tf joins {one} and {other}: they are taken for one frame")
+    report(f"no static transform between {one} and {other}; they are taken as the same frame")
     return np.eye(4)
 
 

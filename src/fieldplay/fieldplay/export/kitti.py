@@ -125,7 +125,7 @@ def _pose_rows(
         return (
             None,
             none,
-            f"no true poses: nothing fixed on tf joins {truth_trajectory.child or name} and {frame or topic}",
+            f"no true poses: no static transform between {truth_trajectory.child or name} and {frame or topic}",
         )
     trajectory = (
         truth_trajectory.trajectory

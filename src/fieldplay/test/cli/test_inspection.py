@@ -38,7 +38,7 @@ def test_dates_are_shown_and_long_gaps_are_in_days() -> None:
     text = lines(summary("/imu", "imu", gap_s=190 * 86_400.0, length_ns=400 * DAY), skip_gaps_s=10.0)
     assert text[1] == "  34560000.000 s (400.0 d), from 1545220800.000 to 1579780800.000 (unix time)"
     assert text[2] == "  in UTC from 2018-12-19 12:00:00 to 2020-01-23 12:00:00"
-    assert text[3] == "  Hz are those between gaps of more than 10 s"
+    assert text[3] == "  Hz is the rate without gaps of more than 10 s"
     assert text[-1].split() == ["/imu", "200", "10.00", "190.0", "d", "pkg/msg/Type"]
 
 

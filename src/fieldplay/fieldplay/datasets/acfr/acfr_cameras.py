@@ -168,8 +168,8 @@ def _clip(archive: Archive, camera: CameraModel) -> tuple[int, int]:
     if UNKNOWN in (archive.parameters[name] for name in CLIPS):
         archive.notes.append(
             f"warning: ir_camera: images of {CLIPPED[0]} x {CLIPPED[1]} are clipped from {camera.width} x "
-            f"{camera.height}, and the report does not say where: the principal point is that of {CLIPS[0]}={left}, "
-            f"{CLIPS[1]}={top} (where unknown the middle), and may be so many pixels off"
+            f"{camera.height} at an unpublished position: the principal point is that of {CLIPS[0]}={left}, "
+            f"{CLIPS[1]}={top} (the middle where unknown), and may be off by as many pixels"
         )
     return left, top
 

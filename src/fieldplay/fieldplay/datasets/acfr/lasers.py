@@ -218,7 +218,7 @@ def open_lasers(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Str
     laser = LaserConversions(parameters=archive.parameters, constants=archive.spec.constants)
     far = [key for key in LASERS if key in tables and np.isinf(laser.lines(tables[key].rows(0)).ranges_m).any()]
     if far:
-        archive.notes.append(f"{', '.join(far)}: ranges where the device has its codes, from 81.8 m or 8.18 m on: inf")
+        archive.notes.append(f"{', '.join(far)}: ranges from 81.8 m or 8.18 m on are device codes, published as inf")
     streams: dict[str, Stream] = {}
     for key in LASERS:
         if key in tables:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 from pyproj.exceptions import CRSError
 
-from fieldplay.core.errors import ArchiveError, Defect, UsageError
+from fieldplay.core.errors import ArchiveError, Defect, UsageError, pluralize
 from fieldplay.datasets.ameds.streams import lander_geodetic
 from fieldplay.datasets.archive import Archive, Measurement, measure, sample_indices
 from fieldplay.geometry.geodesy import enu_from_geodetic
@@ -92,7 +92,7 @@ def _ground(archive: Archive, files: Files, name: str) -> Ground:
         crs, remark = _crs(archive, raster)
         archive.notes.append(
             f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m in {crs.name}{remark}; "
-            f"one pixel in {step} is taken"
+            f"step of {pluralize(step, 'pixel')}"
         )
         return Ground(
             files=files,
@@ -146,7 +146,7 @@ def check_ground(archive: Archive, ground: Ground) -> None:
     requested = float(archive.spec.constants["ins_height_m"])
     text = (
         f"the INS is {middle:.2f} m above the ground model (from {low:.2f} to {high:.2f} m, {len(above)} of "
-        f"{len(geodetic)} places lie on it), it stands some {requested:g} m high"
+        f"{len(geodetic)} positions lie on it), expected some {requested:g} m"
     )
     doubt = None
     if abs(middle - requested) > FAR_M:

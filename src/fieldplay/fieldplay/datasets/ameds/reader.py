@@ -78,7 +78,7 @@ def note_recordings(archive: Archive, recordings: Sequence[Recording]) -> None:
             continue
         near = [name for name, each in known.items() if abs(each["seconds"] - recording.length_s) <= NEAR_S]
         guess = f"; by its {recording.length_s:.0f} s it may be {' or '.join(near)}" if near else ""
-        archive.notes.append(f"recording of the paper: unknown, as no file is named after it{guess}{where}")
+        archive.notes.append(f"recording of the paper: unknown, as no file name has its number{guess}{where}")
     missing = [name for name in known if name.startswith("traverse") and name not in {r.name for r in recordings}]
     if sum(recording.name.startswith("traverse") for recording in recordings) > 1 and missing:
         archive.notes.append(f"recordings of the paper that are not here: {', '.join(missing)}")

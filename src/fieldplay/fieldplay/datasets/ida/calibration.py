@@ -430,7 +430,7 @@ def _note_heights(archive: Archive, rows: Sequence[Extrinsic]) -> None:
     below_m = lander.translation[2] if lander is not None and rows[0].parent == CHILD else 0.0
     heights = {row.child: -(row.translation[2] + below_m) for row in rows}
     heights_text = ", ".join(f"{name} {height:.3f} m" for name, height in heights.items())
-    text = f"frames on the deck lie so high above it: {heights_text}"
+    text = f"heights of frames above the deck: {heights_text}"
     if all(0.0 <= height <= MAX_HEIGHT_M for height in heights.values()):
         archive.notes.append(f"parameters: {text}")
         return

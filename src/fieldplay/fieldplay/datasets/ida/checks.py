@@ -193,7 +193,7 @@ def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str
     text = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
     fits = far[best] <= FITS_MM
     how = "" if fits else "; none of them fits"
-    measure(archive, Measurement(f"the positions of the tools that are known by the arm's lengths of {text}{how}"))
+    measure(archive, Measurement(f"error of known tool positions by the arm lengths of {text}{how}"))
     if fits and far[chosen] > far[best] + BETTER_MM:
         message = f"the tools' positions fit dh_set={best} ({text}), chosen is {chosen}"
         _report(archive, "arm_lengths_mismatch", message, known[chosen])
@@ -209,7 +209,7 @@ def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
             text = f"{tool} by its joints, {variant}: {of_tool} in {len(of_tool.tools)} rows"
             if tool in HANGING:
                 along = float(np.median(of_tool.position_mm @ deviation.down))
-                text += f"; the archive has it {along:.2f} mm higher than it hangs here"
+                text += f"; {along:.2f} mm higher in the archive"
             measure(archive, Measurement(text))
             if of_tool.median_mm > CLOSE_MM:
                 _report(archive, "pose_mismatch", text, of_tool, stream=f"archived_{variant}")

@@ -233,7 +233,7 @@ def _note_tables(archive: Archive, tables: Sequence[Table]) -> None:
         archive.notes.append(f"columns by {mapping}: {_some(names)}")
     formats = [(table.name, table.format) for table in tables if isinstance(table.format, MotionFormat)]
     if relative := [name for name, form in formats if form.shift_ns]:
-        how = "column 1 is no reading of the clock: its first row is placed at the start in the name or label"
+        how = "column 1 is not the spacecraft clock: its first row is taken to be at the start in the name or label"
         archive.notes.append(f"{how}: {_some(relative)}")
     if coarse := [name for name, form in formats if form.finer is not None]:
         how = "column 1 is too coarse to separate the rows: their times are by elapsed_time, from the first row on"
@@ -255,7 +255,7 @@ def _status_streams(
         return {}
     status = StatusFiles(archive, files, products, clock=clock, vectors=VECTORS)
     if status.repeated:
-        text = "states in status and history files that another one has too, they count once"
+        text = "duplicate states in status and history files, counted once"
         archive.notes.append(f"{text}: {status.repeated}")
     streams: dict[str, Stream] = {
         name: StatusStream(status, kind, convert) for name, (kind, convert) in status_streams().items()

@@ -221,7 +221,7 @@ def note_survey(archive: Archive, results: Survey) -> None:
     repeated = list(results.repeated.items())
     for (file, other), count in repeated[:SHOWN]:
         description = "and the numbers of a row before in the same file" if file == other else f"of rows of {other}"
-        archive.notes.append(f"{file}: {count} rows have the time {description}, they count once")
+        archive.notes.append(f"{file}: {count} rows have the time {description}, counted once")
     for name, count in results.missing.items():
         measure(archive, Measurement(f"{name} has no number in {count} rows: marked as invalid there, or reported"))
     if len(repeated) > SHOWN:

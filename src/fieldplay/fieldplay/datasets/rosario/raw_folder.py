@@ -477,7 +477,7 @@ def _note_repeated(archive: Archive, tables: Mapping[str, Tables]) -> None:
     for table in tables["imu"].tables if "imu" in tables else ():
         if table.repeated:
             count = f"{table.repeated} of {table.count} rows have the time of the row before"
-            archive.notes.append(f"{table.name}: {count}, as they came in batches; imu_stamps=even spreads them")
+            archive.notes.append(f"{table.name}: {count}, as they came in batches; imu_stamps=even spaces them evenly")
 
 
 def open_truth(archive: Archive, truth: Companion | None) -> dict[str, Stream]:

@@ -123,8 +123,8 @@ def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surfa
     rows, columns = every_nth(rows, step), every_nth(columns, step)
     archive.notes.append(
         f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m; rows {rows[0]} to {rows[-1]} and "
-        f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive starts at row {pixel[1]:.1f} "
-        f"and column {pixel[0]:.1f}{note}, and the body at a height of {height:.2f} m in it"
+        f"columns {columns[0]} to {columns[-1]} are used with a step of {step}; the drive starts at row {pixel[1]:.1f} "
+        f"and column {pixel[0]:.1f}{note}; the body starts at a height of {height:.2f} m"
     )
     return Surface(
         files=files,
@@ -237,8 +237,8 @@ def check_surface(archive: Archive, name: str, positions: Numbers, heights_below
     if abs(middle - requested) > FAR_M:
         doubt = ": it is placed wrongly, see surface_start and surface_z_offset_m"
     archive.notes.append(
-        f"measured: the body is {middle:.2f} m above the surface (from {low:.2f} to {high:.2f} m, {len(above)} of "
-        f"{len(positions)} places by the satellites lie on it), it stands {requested:.2f} m high{doubt}"
+        f"measured: the body is {middle:.2f} m above the surface ({low:.2f} to {high:.2f} m; {len(above)} of "
+        f"{len(positions)} satellite positions lie on it), expected {requested:.2f} m{doubt}"
     )
 
 
