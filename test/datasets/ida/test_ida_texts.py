@@ -439,7 +439,7 @@ def test_what_stands_on_deck_has_its_static_frames(bundle: TinyIda) -> None:
     assert edges["hp3"].transform.rotation.z == pytest.approx(-0.175796, abs=1e-6)
     assert static_edges(bundle, deck_frames="lander")["wts"].header.frame_id == "lander"
     assert any("seis 0.334 m, wts 0.261 m, hp3 0.455 m" in note for note in notes_of(bundle.root))
-    (warning,) = (n for n in notes_of(bundle.root, deck_frames="lander") if n.startswith("warning: heights of frames above the deck"))
+    (warning,) = (n for n in notes_of(bundle.root, deck_frames="lander") if n.startswith("warning: heights of frames"))
     assert "seis 1.290 m" in warning and "--set deck_frames=payload" in warning
 
 
