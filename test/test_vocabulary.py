@@ -1,7 +1,9 @@
 """Messages, help, notes and documents use the words of the field, not private ones for them."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,5 +74,32 @@ def test_documents_have_no_private_words() -> None:
         for path, text in prose.items()
         for number, line in enumerate(text.splitlines(), start=1)
         if PRIVATE.search(line)
+    ]
+    assert lines == []
+
+
+def explanations(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of docstrings and comments of a module, with their numbers."""
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            end = node.body[0].end_lineno or node.body[0].lineno
+            yield from ((number, lines[number - 1]) for number in range(node.body[0].lineno, end + 1))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def test_docstrings_and_comments_have_no_private_words() -> None:
+    packages = [
+        ROOT / "src" / name for name in ("fieldplay", "fieldplay_samples", "fieldplay_ros", "fieldplay_bringup")
+    ]
+    modules = [path for package in packages for path in sorted((package / package.name).rglob("*.py"))]
+    assert len(modules) > 300
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in modules
+        for number, line in explanations(path.read_text("utf-8"))
+        if PRIVATE.search(CODE.sub("", line))
     ]
     assert lines == []

@@ -51,9 +51,9 @@ STATES = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # c
 class ComputationNode(Node):
     """Feeds computations with the messages of their topics, one at a time, and publishes what they make of them.
 
-    States have no stamps: their order relative to other messages is that of sending. A message of which
-    nothing can be made is left out, with a warning. When time jumps back what came after is forgotten. The player tells
-    of each jump, forward too: what remembers starts anew with the first message that was sent after it.
+    States have no stamps: their order relative to other messages is that of sending. A message that cannot be used is
+    left out, with a warning. When time jumps back, later rows are forgotten. The player announces each jump, forward
+    too: computations with state restart with the first message sent after it.
     """
 
     def __init__(self, name: str, *kinds: type[Computation], **options: Any) -> None:

@@ -26,7 +26,7 @@ MAX_SCHEDULED = 1024  # so many messages at most are handed to a sink that publi
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
 
 
-# What the playing thread does next, whence it has it and where it goes.
+# What the playing thread does next, where it comes from and where it goes.
 
 
 class Schedule(NamedTuple):
@@ -157,7 +157,7 @@ class Playback:
         self._next_tick_ns = self._lag_ns = 0
         self._paused, self._held = options.paused, options.waits
         self._stopped = self._ended = False
-        self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
+        self._busy = True  # something is being sent; requests before playing has started wait, too
         self._requests = 0  # how often something was requested that changes what is due, and when
         self._bound_ns = plan.first_ns  # the play head does not pass a message that has not left
         self._scheduled: NDArray[np.int64] | None = None  # the times of what the sink publishes by itself just now
@@ -165,7 +165,7 @@ class Playback:
         self._published = [0] * len(plan.restamps)
         self._skipped = [0] * len(plan.restamps)
         self._reader: Reader | None = None
-        self._jump: Jump | None = None  # that nobody was told of yet
+        self._jump: Jump | None = None  # that was not announced yet
         self._published_static = {message.feed: message.data for message in plan.static_messages}
 
     # --- the playing thread ------------------------------------------------------------------------------------

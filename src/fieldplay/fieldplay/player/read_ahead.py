@@ -111,7 +111,7 @@ def message_tasks(
 ) -> Iterator[Task]:
     """All messages with first_ns <= time <= last_ns in order, of feeds that are not static.
 
-    The numbers of the feeds are their places. At equal times pictures and clouds come last: small ones need not wait
+    The numbers of the feeds are their indices. At equal times images and clouds come last: small ones need not wait
     until these are copied. check is called before each span is loaded: it may raise to end this.
     """
     order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE_TYPES)
@@ -185,7 +185,7 @@ class _Pending:
     """A message that a worker makes, and the bytes that are set aside for it.
 
     Once it is made the future is let go: it knows this entry, and such a ring would keep the data until Python looks
-    for rings, which it does too seldom for pictures.
+    for rings, which it does too seldom for images.
     """
 
     feed: int

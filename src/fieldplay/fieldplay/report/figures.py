@@ -216,7 +216,7 @@ class Chart:
 
     @property
     def shown(self) -> list[tuple[Curve, int]]:
-        """The curves that have values, as many as one can tell apart, with their colours."""
+        """The curves that have values, as many as one can distinguish, with their colours."""
         finite = [curve for curve in self.curves if np.isfinite(curve.y).any()]
         return [(curve, n if curve.colour is None else curve.colour) for n, curve in enumerate(finite[:MAX_SERIES])]
 

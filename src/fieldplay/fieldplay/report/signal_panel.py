@@ -65,7 +65,7 @@ class JointPanel(Panel):
                 issues.add("not_finite", topic.name, message, count=count)
 
     def sections(self, overview: Overview) -> list[Section]:
-        """A chart for each quantity of each topic, of as many joints as one can tell apart."""
+        """A chart for each quantity of each topic, of as many joints as one can distinguish."""
         axis = overview.time_axis()
         charts: list[fig.Chart] = []
         zero: list[str] = []
@@ -98,7 +98,7 @@ class JointPanel(Panel):
 
 
 def _groups(curves: list[fig.Curve], quantity: str) -> list[list[fig.Curve]]:
-    """As many curves as one can tell apart; what turns on and on, as wheels do, apart from what goes to and fro."""
+    """As many curves as one can distinguish; continuous joints, such as wheels, apart from others."""
     kinds: list[list[fig.Curve]] = [[], []]
     for curve in (curve for curve in curves if np.isfinite(curve.y).any()):
         kinds[int(quantity == "position" and np.nanmax(curve.y) - np.nanmin(curve.y) > TURN_RAD)].append(curve)

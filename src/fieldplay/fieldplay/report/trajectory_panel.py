@@ -62,7 +62,7 @@ def profiles(overview: Overview, routes: Sequence[Route]) -> list[Html]:
 
 
 def _speed(overview: Overview, one: Route, axis: Axis) -> fig.Curve | None:
-    """The speed as told, else from the way, each over a second; at times that are even along the axis."""
+    """The reported speed, else that of the path, each over a second; at times that are even along the axis."""
     if one.stamp_ns is None or len(one.points) < 3 or path_length_m(one) < MIN_LENGTH_M:
         return None
     seconds = overview.seconds(one.stamp_ns)
@@ -170,7 +170,7 @@ class TrajectoryPanel(Panel):
         self._topics: dict[Topic, _TopicPositions] = {}
 
     def add(self, batch: RecordBatch) -> None:
-        """Positions; of a Path, which tells all of it each time, the last is enough."""
+        """Positions; of a Path, which is complete each time, the last is enough."""
         content = self._topics.setdefault(batch.topic, _TopicPositions())
         if batch.topic.msgtype == PATH:
             *_, (_, last) = batch.single()

@@ -169,7 +169,7 @@ def length_m(positions: Array) -> float:
 
 
 Height = Callable[[Array, Array], Array]
-TRUTH, INS, ODOMETRY = "#ffffff", "#56b4e9", "#e69f00"  # told apart by the colour-blind too
+TRUTH, INS, ODOMETRY = "#ffffff", "#56b4e9", "#e69f00"  # distinguished by the colour-blind too
 WHEEL_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 WHEEL_NAMES = ("front left", "rear left", "rear right", "front right")
 PLOT_AROUND_M = 3.0
