@@ -3,6 +3,7 @@
 import argparse
 import json
 import shutil
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -427,7 +428,8 @@ def _list(*, as_json: bool) -> int:
     width = shutil.get_terminal_size((120, 40)).columns
     for info in known:
         ports = f"{', '.join(info.inputs)} -> {', '.join(info.outputs)}"
-        print_line(f"{info.name}: {info.doc}"[:width])
-        print_line(f"    {ports}")
-        print_line(f"    {', '.join(info.implementations)}")
+        notes = [f"    {name}: {text}" for name, text in info.notes.items()]
+        for text in (f"{info.name}: {info.doc}", f"    {ports}", f"    {', '.join(info.implementations)}", *notes):
+            for line in textwrap.wrap(text, max(width, 40), subsequent_indent=" " * 8, break_long_words=False):
+                print_line(line)
     return 0

@@ -44,7 +44,7 @@ RESETS = ("jump", "never")  # on which a step that keeps state forgets it
 ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
 CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")
 STEP = ("dfn_id", "name", "implementation", "activation")
-FURTHER_OF_CHAIN = ("parameters", "steps_of")  # of runnable ones, as those of steps
+FURTHER_OF_CHAIN = ("parameters", "steps_of", "note")  # of runnable ones, as those of steps
 FURTHER_OF_STEP = ("parameters", "constants", "like", "optional", "dfpc", "state")
 LARGEST = 4 << 20
 TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
@@ -254,6 +254,7 @@ def chain_of_value(value: YamlValue) -> ProcessingChain:
             line=value.line,
             parameters=groups_of(fields),
             steps_of=text_of(fields, "steps_of"),
+            note=text_of(fields, "note"),
         )
     )
 

@@ -109,7 +109,8 @@ class ProcessingChain:
 
     `parameters` are those of the chain itself, by group and name: the parameters of its steps that they set.
     `steps_of` is the implementation that this one does step by step: it runs where one of its steps is set.
-    `nested` are parameters of the chains that were steps of it before they were replaced by their steps.
+    `nested` are parameters of the chains that were steps of it before they were replaced by their steps. `note` is what
+    a user should know before running it.
     """
 
     name: str
@@ -119,6 +120,7 @@ class ProcessingChain:
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     steps_of: str = ""
     nested: Mapping[str, NestedParameters] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,6 +89,7 @@ class PipelineInfo:
     doc: str
     topic: str
     implementations: tuple[str, ...]
+    notes: Mapping[str, str]  # on implementations
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
     file: Path
@@ -97,6 +98,7 @@ class PipelineInfo:
         """As plain values."""
         return {
             "name": self.name, "doc": self.doc, "topic": self.topic, "implementations": list(self.implementations),
+            "notes": dict(self.notes),
             "inputs": dict(self.inputs), "outputs": dict(self.outputs), "file": str(self.file),
         }  # fmt: skip
 
@@ -156,6 +158,7 @@ def pipelines() -> list[PipelineInfo]:
                 doc=own.doc,
                 topic=topic_of(own),
                 implementations=tuple(chain.name for chain in own.chains),
+                notes={chain.name: chain.note for chain in own.chains if chain.note},
                 inputs={port.name: port.shown_type for port in own.inputs},
                 outputs={port.name: port.shown_type for port in own.outputs},
                 file=file,

@@ -123,6 +123,7 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
     set_steps = {*configuration.settings, *configuration.implementations} - {CHAIN, description.name}
     chain = flat_chain(source, named, configuration.implementations, set_steps)
     chain = _usual(chain, known_catalogue())
+    own_note = f"{chain.name}: {chain.note}" if chain.note else ""
     stand_ins = [known_catalogue().stand_in_note(step.id, step.implementation) for step in chain.steps]
     configuration = _for_chain(configuration.with_published_names(), source, chain)
     _require_steps(chain, configuration)
@@ -148,7 +149,7 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
         },
         levels=_levels(file, chain, nodes),
         products={port.name: port.product for port in description.outputs if port.product is not None},
-        notes=tuple(dict.fromkeys((*configuration.notes, *filter(None, stand_ins)))),
+        notes=tuple(dict.fromkeys(filter(None, (own_note, *configuration.notes, *stand_ins)))),
     )
 
 

@@ -214,7 +214,8 @@ def test_all_descriptions_of_workspace_are_readable() -> None:
     for name, each in known.items():
         assert name == each.file.stem == source_of(each.file).description.name
         assert each.topic and each.doc and each.inputs and each.outputs
-        assert set(each.as_dict()) == {"name", "doc", "topic", "implementations", "inputs", "outputs", "file"}
+        assert set(each.as_dict()) == {"name", "doc", "topic", "implementations", "notes", "inputs", "outputs", "file"}
+        assert set(each.notes) <= set(each.implementations[1:]), "the default has no reservations"
 
 
 def test_setting_a_step_runs_the_implementation_of_its_steps() -> None:
