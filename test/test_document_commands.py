@@ -8,6 +8,7 @@ import pytest
 
 from fieldplay.cli.main import make_parser
 from fieldplay.cli.parser import CommandParser
+from fieldplay.player.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -41,3 +42,8 @@ def test_commands_are_accepted(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         except (ValueError, KeyError) as error:
             refused[line] = str(error)
     assert refused == {}
+
+
+def test_page_on_playing_names_every_option() -> None:
+    page = (ROOT / "docs" / "playing.md").read_text("utf-8")
+    assert [name for name in OPTIONS if f"`{name}`" not in page] == []

@@ -125,9 +125,7 @@ def test_authors_numbers_hold_for_their_model_and_only_their_part_of_it_is_read(
     np.testing.assert_allclose(actual[0], [3582.5 * 0.04 - 272.72, 327.0 - 5922.5 * 0.04, -867.0], atol=2e-4)
     rock = actual[actual[:, 2] > 0]
     np.testing.assert_allclose(rock[:, 1:], np.tile([327.0 - 6002.5 * 0.04, 1.5], (768, 1)), atol=1e-4)
-    assert "row 8175.0 and column 6818.0; the body starts at a height of 867.00 m" in measured(
-        archive
-    )
+    assert "row 8175.0 and column 6818.0; the body starts at a height of 867.00 m" in measured(archive)
     assert "measured: the body is 0.60 m above the surface" in archive.notes[-1]
 
 
