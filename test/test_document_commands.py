@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fieldplay.cli.main import commands as known_commands
 from fieldplay.cli.main import make_parser
 from fieldplay.cli.parser import CommandParser
 from fieldplay.player.options import OPTIONS
@@ -47,3 +48,14 @@ def test_commands_are_accepted(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_page_on_playing_names_every_option() -> None:
     page = (ROOT / "docs" / "playing.md").read_text("utf-8")
     assert [name for name in OPTIONS if f"`{name}`" not in page] == []
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
+    overview = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    for name in known_commands():
+        assert f"| `{name}" in overview
+        (subparsers,) = (each for each in make_parser(name)._actions if isinstance(each.choices, dict))
+        options = {text for action in subparsers.choices[name]._actions for text in action.option_strings}
+        missing = {option for option in options - {"--help"} if option.startswith("--") and option not in text}
+        assert {option for option in missing if not option.startswith("--no-")} == set(), name
