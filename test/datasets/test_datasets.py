@@ -97,6 +97,7 @@ def test_dataset_has_its_page(spec: DatasetSpec) -> None:
         assert f"`{stream.topic}" in text, f"{page.name} does not name {stream.topic}"
     for heading in ("## Use it", "## Files and topics", "### Sample", "## Frames"):
         assert f"\n{heading}" in text, f"{page.name} has no section {heading}"
+    assert "has and fieldplay does not\n" in text
     assert f"](../images/{spec.name}.webp)" in text
 
 
