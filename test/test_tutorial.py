@@ -3,10 +3,11 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from support.shown_sessions import output_pattern, session_commands
 
 PAGE = (Path(__file__).parents[1] / "docs" / "adding-a-dataset.md").read_text("utf-8")
 FILE = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -14,18 +15,9 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MARK = "--- next command ---"
 
 
-def commands() -> Iterator[tuple[str, list[str]]]:
+def commands() -> list[tuple[str, list[str]]]:
     """The commands of the page in their order, each with the lines that it shows."""
-    for block in CONSOLE.findall(PAGE):
-        for text in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, *shown = text.rstrip("\n").split("\n")
-            yield command, shown
-
-
-def pattern_of(shown: list[str]) -> str:
-    """What matches the lines: `...` stands for anything, on a line of its own for any lines."""
-    lines = [r"(?s:.*)" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in shown]
-    return "".join(lines)
+    return [command for block in CONSOLE.findall(PAGE) for command in session_commands(block)]
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +45,11 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_page_has_a_complete_package() -> None:
     names = [name for name, _ in FILE.findall(PAGE)]
     assert {"asl_flight/reader.py", "asl_flight/asl_flight.yaml", "test_asl_flight.py", "pyproject.toml"} <= set(names)
-    assert len(list(commands())) > 10
+    assert len(commands()) > 10
 
 
-@pytest.mark.parametrize("index", range(len(list(commands()))), ids=[command for command, _ in commands()])
+@pytest.mark.parametrize("index", range(len(commands())), ids=[command for command, _ in commands()])
 def test_command_prints_what_the_page_shows(index: int, printed: list[str]) -> None:
-    command, shown = list(commands())[index]
+    command, shown = commands()[index]
     assert index < len(printed), f"the shell ended before: {command}"
-    assert re.fullmatch(pattern_of(shown), printed[index]), f"$ {command}\n{printed[index]}"
+    assert re.fullmatch(output_pattern(shown), printed[index]), f"$ {command}\n{printed[index]}"
