@@ -14,6 +14,7 @@ from fieldplay_cdff.steps.neighbours import (
     edges_within,
     starts_of,
     surfaces_of,
+    voxel_means,
 )
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
@@ -23,6 +24,7 @@ MIN_POINTS = 3
 FPFH_BINS, PFH_BINS = 11, 5
 NEIGHBOURS_AT_ONCE = 2_000_000  # of all points that are looked at together: 50 MB
 PAIRS_AT_ONCE = 100_000  # so that they stay near the processor
+SAMPLED_COUNTS = 100  # points whose neighbours are counted
 LOWEST, SPANS = np.array([-np.pi, -1.0, -1.0]), np.array([2 * np.pi, 2.0, 2.0])  # of the three features of a pair
 
 
@@ -66,9 +68,10 @@ class Descriptor3D(Step):
             raise ValueError(f"pointcloud: expected {MIN_POINTS} or more points with normals, got {len(solid)}")
         if not np.isfinite(features.points).all():
             raise ValueError("features: expected points that are numbers")
-        points, tree = pointcloud.points[solid], cKDTree(pointcloud.points[solid])
+        surface = Cloud(points=pointcloud.points[solid], normals=estimated[solid])
+        tree = cKDTree(surface.points)
         centers = tree.query(features.points)[1] if len(features) else np.zeros(0, np.intp)
-        descriptors = self.describe(points, estimated[solid], tree, centers)
+        descriptors = self._describe_features(surface, tree, features, centers)
         result: NDArray[np.float32] = np.where(np.isfinite(descriptors), descriptors, NOT_KNOWN).astype(np.float32)
         is_referred = self.general["OutputFormat"] == "References"
         references = (solid[centers] if features.references is None else features.references) if is_referred else None
@@ -77,6 +80,19 @@ class Descriptor3D(Step):
     def describe(self, points: Array, normals: Array, tree: cKDTree, centers: Indices) -> Array:
         """Descriptors (m, k) of the points at these indices (m,); NaN where a point has no neighbours."""
         raise NotImplementedError
+
+    def _describe_features(self, surface: Cloud, tree: cKDTree, features: Features3D, centers: Indices) -> Array:
+        """Descriptors of the points at these indices, of a thinner cloud where they have very many neighbours."""
+        radius, most = self.general["SearchRadius"], self.general["MaximumNeighbours"]
+        if most and len(centers):
+            sample = surface.points[centers[:: max(len(centers) // SAMPLED_COUNTS, 1)]]
+            count = float(np.mean(tree.query_ball_point(sample, radius, return_length=True, workers=self.threads)))
+            if count > most:  # as many cells of a surface lie in a circle of the radius
+                surface = voxel_means(surface, radius * float(np.sqrt(np.pi / most)))
+                tree = cKDTree(surface.points)
+                centers = tree.query(features.points)[1]
+        assert surface.normals is not None
+        return self.describe(surface.points, surface.normals, tree, centers)
 
     def _normals(self, cloud: Cloud, cloud_normals: Cloud | None) -> Array:
         """Normals (n, 3) as given, of the cloud itself, or estimated."""

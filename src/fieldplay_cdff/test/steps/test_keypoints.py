@@ -328,3 +328,28 @@ def test_model_that_fits_as_well_when_turned_by_half_is_refused(seed: int) -> No
     assert result == {"success": False}
     assert step.refusal is not None and step.refusal.reason == Reason.AMBIGUOUS_MODEL
     assert "another orientation fits" in step.refusal.detail
+
+
+@pytest.mark.parametrize("name", ["FpfhDescriptor3D", "PfhDescriptor3D"])
+def test_dense_cloud_is_thinned_to_the_number_of_neighbours(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.random.default_rng(3).uniform(-0.5, 0.5, (2, 20_000))
+    cloud = Cloud(points=np.stack([x, y, 2 + 0.1 * np.sin(6 * x) * np.cos(5 * y)], axis=1))
+    features = Features3D(points=cloud.points[::500])
+    sizes, kind = [], step_of("FeaturesDescription3D", name)
+    describe_all = kind.describe
+
+    def describe_and_count(self: Step, points: Array, *others: Any) -> Array:
+        sizes.append(len(points))
+        result: Array = describe_all(self, points, *others)
+        return result
+
+    monkeypatch.setattr(kind, "describe", describe_and_count)
+    results = []
+    for most in (0, 100):
+        general = {"SearchRadius": 0.06, "MaximumNeighbours": most, "OutputFormat": "References"}
+        normals = {"SearchRadius": 0.03, "NeighboursSetSize": 0}
+        own = kind({GENERAL: general, NORMALS: normals}).process(pointcloud=cloud, features=features)["features"]
+        np.testing.assert_array_equal(own.references, np.arange(0, 20_000, 500), "of the cloud as it came")
+        results.append(own.descriptors / np.linalg.norm(own.descriptors, axis=1, keepdims=True))
+    assert sizes[0] == 20_000 and 100 / (np.pi * 0.06**2) * 0.8 < sizes[1] < 100 / (np.pi * 0.06**2) * 1.6
+    assert np.median(np.sum(results[0] * results[1], axis=1)) > 0.98
