@@ -18,8 +18,8 @@ _SHOWN_CHARACTERS = 2000
 class ActiveIoHandler:
     """The recorded output of processes.
 
-    `handler[action]` gives the pieces of one process in order of arrival. The launch writes from one thread while tests
-    read in another.
+    `handler[process]`, by action or full process name, gives the pieces of one process in order of arrival. The launch
+    writes from one thread while tests read in another.
     """
 
     def __init__(self) -> None:
@@ -39,9 +39,15 @@ class ActiveIoHandler:
             self._by_name.setdefault(process_io.process_name, []).append(process_io)
             self._changed.notify_all()
 
-    def __getitem__(self, action: Any) -> list[ProcessIO]:
+    def process_names(self) -> list[str]:
+        """List the names of the processes known."""
         with self._changed:
-            return list(self._by_name[process_name(action)])
+            return list(self._by_name)
+
+    def __getitem__(self, key: Any) -> list[ProcessIO]:
+        name = key if isinstance(key, str) else process_name(key)
+        with self._changed:
+            return list(self._by_name[name])
 
     def last_words(self, name: str, stream: Stream) -> str:
         """Return the end of what the process of that name wrote to a stream."""

@@ -48,6 +48,8 @@ def test_records_are_kept_by_process_and_in_order(records):
     records.write(first, stderr=b"c")
     records.end(first, 3)
     assert [piece.text for piece in records.output[first]] == [b"a", b"c"]
+    assert [piece.text for piece in records.output["second-2"]] == [b"b"]
+    assert records.output.process_names() == ["first-1", "second-2"]
     assert [event.process_name for event in records.info] == ["first-1", "second-2"]
     assert records.info[first].returncode == 3
 
