@@ -1,9 +1,11 @@
 """Memory of a piece of work, against arrays of known size."""
 
+import mmap
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fieldplay_cdff.pipeline import memory_meter
 from fieldplay_cdff.pipeline.memory_meter import MemoryMeter
@@ -12,19 +14,26 @@ from fieldplay_cdff.pipeline.statistics import RunStatistics, StepStatistics
 MB = 10**6
 
 
+def fresh_memory(size: int) -> NDArray[np.uint8]:
+    """Bytes that are mapped for them alone: an array of NumPy may get memory that other tests have left."""
+    array = np.frombuffer(mmap.mmap(-1, size), np.uint8)
+    array[:] = 1
+    return array
+
+
 def test_peak_is_that_of_the_work_and_growth_what_stays() -> None:
     meter = MemoryMeter()
     assert meter.method == "VmHWM", "Linux lets a process reset its own peak"
     start = meter.start()
-    temporary = np.ones(80 * MB // 8)
-    kept = np.ones(48 * MB // 8)  # both too large for the heap, so that they are given back
+    temporary = fresh_memory(80 * MB)
+    kept = fresh_memory(48 * MB)
     del temporary
     peak, growth = meter.growth(start)
     assert 120 * MB < peak < 150 * MB
     assert 40 * MB < growth < 70 * MB
     peak, growth = meter.growth(meter.start())
     assert peak < 20 * MB, "the peak of the work before does not count"
-    assert kept.sum() == 6 * MB
+    assert kept.sum() == 48 * MB
 
 
 def test_resident_memory_stands_in_where_the_peak_cannot_be_reset(
@@ -34,7 +43,7 @@ def test_resident_memory_stands_in_where_the_peak_cannot_be_reset(
     meter = MemoryMeter()
     assert meter.method == "VmRSS"
     start = meter.start()
-    kept = np.ones(64 * MB // 8)
+    kept = fresh_memory(64 * MB)
     peak, growth = meter.growth(start)
     assert peak == growth and 50 * MB < peak < 100 * MB and len(kept)
 
