@@ -44,6 +44,12 @@ implementations:
     output_connections:
       - {dfpc_output: pointCloud, dfn_id: near, port: nearPoints}
 """
+PUBLISHED = """\
+name: ColorConversion
+doc: converts colours
+input_ports: [{name: originalImage, type: asn1SccFrame, doc: an image}]
+output_ports: [{name: convertedImage, type: asn1SccFrame, doc: the same in other colours}]
+"""
 FORM_1 = """\
 name: OldChain
 doc: a chain of form 1
@@ -174,6 +180,7 @@ def test_chain_of_form_1_gets_a_form_2_to_complete(cdff: Run, tmp_path: Path) ->
     [
         ("new-dfn", CHAIN, "NearCloud is a DFPC: fieldplay cdff new-dfpc"),
         ("new-dfpc", NEAR, "NearFilter is a DFN: fieldplay cdff new-dfn"),
+        ("new-dfn", PUBLISHED, "ColorConversion by ColorConversion is there already"),
         ("new-dfn", NEAR.replace("name: viewCenter", "name: class"), "the port 'class' cannot be an argument"),
         ("new-dfn", NEAR.replace("name: NearFilter", "name: '3'"), "'3': expected a name of letters and digits"),
     ],

@@ -3,6 +3,7 @@
 import json
 import keyword
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,9 +24,10 @@ from fieldplay_cdff.descriptors.model import (
 )
 from fieldplay_cdff.pipeline.chains import MISSING, form_2_of
 from fieldplay_cdff.steps.port_types import PORT_TYPES, annotation_of
+from fieldplay_cdff.steps.step import steps
 
 VALUES = "fieldplay_cdff.steps.values"
-LINE = 120  # characters
+LINE, SHORT = 120, 100  # characters
 NAME = re.compile(r"[a-z_][a-z0-9_]*")
 WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 PROJECT = """\
@@ -108,6 +110,11 @@ def dfn_scaffold(description: Description, package: str = "") -> Scaffold:
         raise UsageError(f"{description.name} is a DFPC: fieldplay cdff new-dfpc makes a package of it")
     if not description.inputs or not description.outputs:
         raise UsageError(f"{description.name}: expected input_ports and output_ports, got none of one kind")
+    usual = known_catalogue().aliases.get(description.name, description.name)
+    there = [chain.name for chain in description.chains if (usual, chain.name) in steps()]
+    if there:
+        message = f"{description.name} by {', '.join(there)} is there already (fieldplay fuse --list --steps)"
+        raise UsageError(f"{message}: describe an implementation with another name")
     package = package or package_name(description.name)
     return Scaffold(
         files={
@@ -157,7 +164,7 @@ def _package_files(package: str, dfns: list[Description], doc: str, names: Itera
     if not NAME.fullmatch(package) or keyword.iskeyword(package):
         raise UsageError(f"--package {package}: expected small letters, digits and _, starting with a letter")
     modules = [package_name(dfn.name) for dfn in dfns]
-    imports = "".join(f"from {package} import {module} as {module}\n" for module in modules)
+    imports = "".join(f"from {package} import {module} as {module}\n" for module in sorted(modules))
     files = {
         "pyproject.toml": PROJECT.format(package=package, doc=json.dumps(doc or package, ensure_ascii=False)),
         "README.md": README.format(package=package, doc=doc, names=", ".join(names)),
@@ -173,7 +180,8 @@ def _package_files(package: str, dfns: list[Description], doc: str, names: Itera
 def _sentence(text: str) -> str:
     """A text as a docstring's first line."""
     plain = " ".join(text.replace("\\", "/").replace('"', "'").split()) or "TODO"
-    return plain if plain.endswith(".") else f"{plain}."
+    first = textwrap.shorten(plain.partition(". ")[0], SHORT, placeholder=" ...")
+    return first if first.endswith(".") else f"{first}."
 
 
 def _dfn_text(dfn: Description) -> str:
@@ -224,7 +232,7 @@ def _class_lines(dfn: Description, chain: ProcessingChain, inputs: Mapping[str, 
         source = _same_typed_input(dfn, port)
         value = source or f'example_of("{port.shown_type}")'
         line = f'            "{port.name}": {value},  # TODO: {" ".join(port.doc.split()) or port.shown_type}'
-        results.append(line[:LINE])
+        results.append(line[:LINE].rstrip())
     return [
         f'@implements("{dfn.name}", name="{chain.name}")',
         f"class {_class_name(chain.name)}(Step):",
@@ -261,7 +269,6 @@ def _type_notes(dfn: Description) -> list[str]:
 
 
 def _dfn_test(dfn: Description) -> str:
-    names = ", ".join(f'"{chain.name}"' for chain in dfn.chains)
     outputs = ", ".join(f'"{port.name}"' for port in dfn.outputs)
     return f'''\
 """{dfn.name}: found by its entry point, and run on examples of its inputs."""
@@ -271,9 +278,11 @@ from fieldplay_cdff.steps.port_types import example_inputs
 from fieldplay_cdff.steps.step import step_of
 
 INPUTS = {_table(dfn.inputs)}
+IMPLEMENTATIONS = [
+{_rows(dfn.chains)}]
 
 
-@pytest.mark.parametrize("implementation", [{names}])
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_step_gives_its_outputs(implementation: str) -> None:
     step = step_of("{dfn.name}", implementation)()
     assert set(step.process(**example_inputs(INPUTS))) == {{{outputs}}}
@@ -281,7 +290,6 @@ def test_step_gives_its_outputs(implementation: str) -> None:
 
 
 def _dfpc_test(description: Description) -> str:
-    names = ", ".join(f'"{chain.name}"' for chain in description.chains)
     return f'''\
 """{description.name}: found by its name, and run on examples of its inputs."""
 
@@ -290,9 +298,11 @@ from fieldplay_cdff.pipeline import load_pipeline
 from fieldplay_cdff.steps.port_types import BASELINE_M, example_inputs, example_of
 
 INPUTS = {_table(description.inputs)}
+IMPLEMENTATIONS = [
+{_rows(description.chains)}]
 
 
-@pytest.mark.parametrize("implementation", [{names}])
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_pipeline_runs_without_failures(implementation: str) -> None:
     camera = example_of("Frame").camera
     cameras = {{"left": camera, "right": camera}}
@@ -304,6 +314,10 @@ def test_pipeline_runs_without_failures(implementation: str) -> None:
         assert not pipeline.failures
         assert pipeline.statistics.waves > 0
 '''
+
+
+def _rows(chains: Iterable[ProcessingChain]) -> str:
+    return "".join(f'    "{chain.name}",\n' for chain in chains)
 
 
 def _table(ports: Iterable[Port]) -> str:
