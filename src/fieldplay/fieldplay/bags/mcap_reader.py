@@ -127,6 +127,7 @@ class McapReader:
         self._size = os.fstat(self._file.fileno()).st_size
         self._blocks = UnpackedBlocks(self._unpack_chunk)
         self._buffers = BufferPool()
+        self._checked: set[int] = set()  # chunks whose checksum was found right
         self._plain: dict[int, _Plain | None] = {OUTSIDE: _Plain(0, self._size)}
 
     def close(self) -> None:
@@ -253,11 +254,13 @@ class McapReader:
     def _chunk_bytes(self, record: _Record) -> bytes | memoryview:
         return self._plain_bytes(self._content(record), is_cut=record.there < record.length)
 
-    def _plain_bytes(self, content: bytes | memoryview, *, is_cut: bool) -> bytes | memoryview:
+    def _plain_bytes(
+        self, content: bytes | memoryview, *, is_cut: bool, is_checked: bool = False
+    ) -> bytes | memoryview:
         """The records of a chunk, as long as all chunks together do not unpack to far more than they are."""
         if self._unpacked_size > FILES_GAIN * self._limit and self._unpacked_size > LARGEST_GAIN * self._packed_size:
             raise ArchiveError(too_large_message(self._limit))
-        plain = chunk_bytes(memoryview(content), is_cut=is_cut, limit=self._limit)
+        plain = chunk_bytes(memoryview(content), is_cut=is_cut, limit=self._limit, is_checked=is_checked)
         self._packed_size, self._unpacked_size = self._packed_size + len(content), self._unpacked_size + len(plain)
         return plain
 
@@ -378,7 +381,11 @@ class McapReader:
             length = min(length, self._size)
             buffer = memoryview(self._buffers.take(length))
             there = os.preadv(self._file.fileno(), [buffer[:length]], offset + HEAD.size)
-            return self._plain_bytes(buffer[:there].toreadonly(), is_cut=there < length)
+            data = self._plain_bytes(
+                buffer[:there].toreadonly(), is_cut=there < length, is_checked=offset in self._checked
+            )
+            self._checked.add(offset)
+            return data
         except BROKEN as error:
             raise ArchiveError(f"the chunk at byte {offset} cannot be unpacked: {error}") from None
 

@@ -17,8 +17,7 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.streams.message_block import MergedBlock
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
-CACHE_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
-USUAL_CACHE_BYTES, USUAL_BLOCKS = 12 << 20, 4  # of more chunks than these so many bytes are kept
+CACHE_BYTES = 32 << 20  # of unpacked chunks: those that topics are read from side by side, or each is read often
 
 
 # What a bag says about its topics: types, how they were offered, and how many messages there are.
@@ -244,12 +243,9 @@ class UnpackedBlocks:
         with self._lock:
             self._bytes += len(data) - len(self._cache.get(block, b""))
             self._cache[block] = data
-            while len(self._cache) > 1 and self._is_full():
+            while len(self._cache) > 1 and self._bytes > CACHE_BYTES:
                 self._bytes -= len(self._cache.popitem(last=False)[1])
         return data
-
-    def _is_full(self) -> bool:
-        return self._bytes > (CACHE_BYTES if len(self._cache) <= USUAL_BLOCKS else USUAL_CACHE_BYTES)
 
 
 class BufferPool:

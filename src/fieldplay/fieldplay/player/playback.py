@@ -455,7 +455,8 @@ class Playback:
         if not is_rate(rate):
             return False
         with self._changed:
-            self._settle()
+            if self._scheduled is not None:  # with deadlines by the rate before
+                self._settle()
             self._clock.set_rate(rate, self._position_ns)
             if self._reader is not None:
                 self._reader.pace(rate)

@@ -23,7 +23,7 @@ def test_blocks_are_kept_up_to_a_limit_of_bytes_the_last_used_ones() -> None:
         return bytes(1_000_000)
 
     blocks = UnpackedBlocks(unpack)
-    count = storage.USUAL_CACHE_BYTES // 1_000_000
+    count = storage.CACHE_BYTES // 1_000_000
     for block in range(count):
         assert len(blocks[block]) == 1_000_000
     assert blocks[0] and len(unpacked) == count, "all of them are there"
