@@ -36,7 +36,7 @@ PLAIN_NAME, ENDS = re.compile(r"\w[\w -]*"), (".yaml", ".yml", "_desc.yaml", "_d
 
 
 def diagram(chosen: argparse.Namespace) -> int:
-    """A picture of a description; what is wrong with that is told, and drawn in red."""
+    """Draw the diagram of a description; report its issues and draw them in red."""
     _require_output_path(chosen)
     issues: list[Defect] = []
     description = description_of_file(chosen.archive, issues.append)

@@ -209,7 +209,7 @@ def _require_output_path(chosen: argparse.Namespace, logs: Sequence[Path], *, is
 
 
 def _is_refused(chosen: argparse.Namespace, issues: Sequence[Defect]) -> bool:
-    """Faults are told; with --strict nothing is written then."""
+    """Print the issues of the log; return whether --strict forbids writing because of them."""
     print_issues(issues)
     if chosen.strict and issues:
         note(f"--strict: {count_noun(len(issues), 'fault')}; nothing is written")

@@ -1,4 +1,4 @@
-"""What the command `list` tells of pipelines."""
+"""The lines on pipelines in the output of the command `list`."""
 
 from fieldplay_cdff.pipeline.chains import pipeline_files
 

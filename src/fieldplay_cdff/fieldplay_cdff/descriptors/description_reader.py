@@ -162,7 +162,7 @@ class YamlValue(NamedTuple):
 
 
 class YamlReader:
-    """The content of a file, and who hears what is wrong in it."""
+    """The content of a YAML file, and the callback to which its issues are reported."""
 
     def __init__(self, file: str, text: str, report: Report) -> None:
         self.file, self._text, self._report = file, text, report
@@ -200,7 +200,7 @@ class YamlReader:
             raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
 
     def _compose(self, text: str) -> yaml.Node | None:
-        with suppress(yaml.MarkedYAMLError):  # which is told below, by the parser that knows more of it
+        with suppress(yaml.MarkedYAMLError):  # reported below by the parser, which has more details
             require_shallow(text, sure=DEEPEST)
         try:
             node: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
@@ -357,7 +357,7 @@ def _inner_connections(fields: Fields) -> Iterator[Connection]:
             end = end_of(own, "dfn_id")
             connection += [(name, end)] if all(end) else []
         by_name = dict(connection)
-        if len(by_name) == 2:  # of another it is told what is missing
+        if len(by_name) == 2:  # otherwise `fields` has reported what is missing
             yield Connection(source=by_name["from"], target=by_name["to"], line=value.line)
 
 
@@ -382,7 +382,7 @@ def description_of_file(path: Path, report: Report) -> Description:
 
 
 def description_of_text(file: str, text: str, report: Report) -> Description:
-    """The description in a text; `file` is for what is told."""
+    """Parse the description in a text; `file` is its name in messages."""
     reader = YamlReader(file, text, report)
     content = reader.content()
     fields = (

@@ -1,4 +1,4 @@
-"""What comes out of a pipeline as messages: poses, clouds, pictures, maps, numbers."""
+"""Outputs of a pipeline as messages: poses, point clouds, images, maps, numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ TYPES = {  # of messages, by those of ports
 NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "cloud", "estimatedPose": "pose"}
 STATIC = "/tf_static"
 UNKNOWN = np.full(6, UNKNOWN_VARIANCE)
-VARIANCE = np.full(6, 1e-2)  # of a pose whose step tells none: a decimetre, some degrees
+VARIANCE = np.full(6, 1e-2)  # of a pose whose step reports no covariance: a decimetre, some degrees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class OutTopics:
     """
 
     ports: Mapping[str, str]
-    prefix: str  # the topics' beginning
+    prefix: str  # prefix of the topic names
     scene: str
     tf: bool = True
     bodies: Mapping[str, PosedBody] = field(default_factory=dict)  # whose poses ports are, where not the camera's
@@ -81,7 +81,7 @@ class OutTopics:
         return f"{self.topic(port).rpartition('/')[0]}/{CLOSURES}"
 
     def messages(self, port: str, value: Any, stamp_ns: int, camera: str = "") -> list[RawMessage]:
-        """What becomes of a value, `camera` being the pictures' frame; nothing of one that no message holds."""
+        """Convert a value to messages, `camera` being the frame of the images; empty if no message type holds it."""
         kind = self.ports.get(port, "")
         if kind not in TYPES:
             return []

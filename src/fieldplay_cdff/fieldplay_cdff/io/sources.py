@@ -1,4 +1,4 @@
-"""What feeds the inputs of a pipeline: topics, the cameras of their pictures, and messages as values."""
+"""Inputs of a pipeline: topics, the cameras of their images, and the conversion of messages to port values."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ SIDES = ("left", "right")
 LONGEST_BASELINE_M = 5.0  # that a robot may have
 
 
-# What is wrong with pictures of a stereo camera, as far as they themselves tell it.
+# Issues of stereo images that can be detected from the images alone.
 
 
 class UnusableInputError(ArchiveError):
@@ -68,7 +68,7 @@ class StereoIssues:
         self._left = LOOKS
 
     def require_light(self, frame: Frame) -> None:
-        """ArchiveError where a picture is black, or all of one grey."""
+        """Raise ArchiveError if an image is black or has a uniform grey value."""
         small = frame.image[::8, ::8]
         if small.dtype == np.uint8 and (small.mean() < DARK or small.std() < SPREAD):
             message = f"nothing is to be seen in it: grey values {small.mean():.1f} +- {small.std():.1f}"
@@ -106,7 +106,7 @@ class StereoIssues:
 
 
 def feature_shifts(left: Frame, right: Frame) -> Array:
-    """By how much features of the right picture lie further right and lower than in the left one (n, 2), in px."""
+    """Return the offset of features in the right image from the left one, to the right and down (n, 2), in px."""
     finder = cv2.ORB.create(FEATURES)
     points, descriptors = zip(*(finder.detectAndCompute(_grey(frame), None) for frame in (left, right)), strict=True)
     if any(each is None for each in descriptors):
@@ -126,11 +126,11 @@ def _grey(frame: Frame) -> NDArray[Any]:
     return image
 
 
-# Messages as values of ports: pictures with their cameras, clouds, poses, numbers.
+# Messages as port values: images with their cameras, point clouds, poses, numbers.
 
 
 def frame_of_image(record: Record, camera: Rectification | None = None) -> Frame:
-    """The first row of pictures as a frame, rectified where its camera belongs to a pair that is not yet."""
+    """Return the first of the images as a frame, rectified if its camera belongs to an unrectified pair."""
     if not isinstance(record, records.Images):
         raise ArchiveError(f"expected images, got {type(record).__name__}")
     data = record.load(0)
@@ -215,7 +215,7 @@ VALUES: Mapping[str, tuple[tuple[str, ...], Callable[[Record], Any]]] = {  # of 
 
 @dataclass(frozen=True, kw_only=True)
 class PortSource:
-    """An input of a type, the topic that feeds it, and of pictures that of their CameraInfo; "" where there is none."""
+    """An input of a type, its topic, and the CameraInfo topic of an image topic; "" if there is none."""
 
     port: str
     kind: str
@@ -241,7 +241,7 @@ class PortRecord(NamedTuple):
 
 
 class EveryNth:
-    """Which sets of inputs are taken, where pictures of a set come one after the other."""
+    """Selects every n-th set of inputs, where the images of a set arrive one after the other."""
 
     def __init__(self, every: int) -> None:
         self._every, self._number, self._seen = every, -1, set[str]()
@@ -255,16 +255,16 @@ class EveryNth:
 
 
 class PortReader:
-    """Reads messages as values of ports; pictures once their cameras are known."""
+    """Converts messages to port values; images once their cameras are known."""
 
     def __init__(self, sources: Sequence[PortSource], every: int = 1) -> None:
         self.sources = {source.topic: source for source in sources}
         self.cameras: dict[str, Rectification] = {}
-        self.notes: list[str] = []  # what was found out of the pictures
-        self.points_lost = Counter[str]()  # of clouds, by topic: no numbers, or too far
-        self.camera_frame = ""  # of the pictures of the first port, as they are rectified
+        self.notes: list[str] = []  # properties found in the images
+        self.points_lost = Counter[str]()  # of point clouds, by topic: NaN, or too far away
+        self.camera_frame = ""  # of the images of the first port, after rectification
         self.refuses_issues = False  # whether pairs that are swapped or not rectified are refused, not just reported
-        self.edges: list[Edge] = []  # from the camera to its rectified self, where that looks another way
+        self.edges: list[Edge] = []  # from the camera to its rectified frame, where the orientation differs
         self._nth, self._stereo = EveryNth(every), StereoIssues()
         self._decoders: dict[str, RecordDecoder] = {}
 

@@ -2,7 +2,7 @@
 
 From file to message:
 
-1. File: `log_files.py` opens it, compressed by zlib or not, and tells by names which files belong together.
+1. File: `log_files.py` opens it, zlib-compressed or not, and groups the files of a log by their names.
 2. Index: `index_scan.py` goes through a log once. What it finds is small however long the log is (`file_index.py`):
    for each stream in a file (a part) where its samples start and between which times they were taken, block by block.
    For large logs this is cached outside of the archive.

@@ -24,7 +24,7 @@ from fieldplay_cdff.logs.type_table import BITS, canonical_type, kind_of
 
 LARGEST_LIST = (1 << 16) - 1  # lists that may be longer are encoded in fragments, which is not read
 REAL_BITS = 13 * 8  # that ASN1SCC takes for a real number at most
-EXPONENT = 3  # in a header: bits that tell how many bytes the exponent has
+EXPONENT = 3  # in a header: bits with the length of the exponent in bytes
 BINARY, MINUS = 0x80, 0x40  # bits of a header
 SPECIAL = {0x40: math.inf, 0x41: -math.inf, 0x42: math.nan, 0x43: -0.0}  # headers without more
 BITS_OF_BASE = (1, 3, 4)  # 2, 8, 16
@@ -45,7 +45,7 @@ UNALIGNED_PER = 0  # the only method that the framework's own tools know
 
 # Reads packed bits: the unaligned packed encoding rules (PER) of ASN.1, ITU-T X.691, for the kinds that logs have.
 #
-# A kind reads its value and tells how many bits it takes at most (`most_bits`), None where there is no limit.
+# A kind decodes its value and knows its maximum size in bits (`most_bits`); None if it is unbounded.
 
 
 class BitsError(ValueError):
@@ -229,7 +229,7 @@ class PackedList:
 
 @dataclass(frozen=True)
 class PackedField:
-    """A value with its name; an optional one may be missing, which a bit before all fields tells."""
+    """A named value; an optional one may be missing, as a bit before all fields indicates."""
 
     name: str
     kind: PackedKind
@@ -311,7 +311,7 @@ def _installed_types(_: str) -> Mapping[str, tuple[PackedForm, ...]]:
 
 
 def types_of_file(file: Path) -> Mapping[str, tuple[PackedForm, ...]]:
-    """The types of a description; ArchiveError tells what is wrong in it."""
+    """Parse the types of a description; ArchiveError names its issues."""
     try:
         data = value_of_yaml(file.read_text("utf-8"))
         return types_from_data(data)
@@ -322,7 +322,7 @@ def types_of_file(file: Path) -> Mapping[str, tuple[PackedForm, ...]]:
 
 
 def types_from_data(data: Mapping[str, Any]) -> Mapping[str, tuple[PackedForm, ...]]:
-    """The types of a description that is read already; ValueError tells what is wrong in it."""
+    """Return the types of a parsed description; ValueError names its issues."""
     parts: dict[str, PackedKind] = {}
     for name, notation in data.get("parts", {}).items():
         parts[name] = _kind(notation, parts)

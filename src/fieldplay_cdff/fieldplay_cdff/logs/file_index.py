@@ -1,6 +1,6 @@
-"""What is known of a log when it has been gone through once: where its samples lie, and when they were taken.
+"""The index of a log after one pass over it: where its samples are, and when they were taken.
 
-Of samples and times this is told block by block, so that it stays small however many there are.
+Samples and times are recorded block by block, so that the index stays small however many there are.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ class FileWindow:
         self._ahead = self._next()
 
     def _next(self) -> bytes:
-        """A chunk; what goes wrong is told when its time has come."""
+        """Read a chunk; an error is kept and raised when the reader reaches it."""
         try:
             data = self._file.read(CHUNK)
         except (ArchiveError, OSError) as error:

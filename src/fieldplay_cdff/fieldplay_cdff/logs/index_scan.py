@@ -140,7 +140,7 @@ def _end_offsets(data: bytes, maximum: int) -> Int64Array:
         for _ in zip(range(maximum), unpacker, strict=False):
             stops.append(unpacker.tell())
     except DECODE_ERRORS:
-        pass  # it is told when it is looked at alone
+        pass  # reported when the item is read alone
     return np.array(stops, np.int64)
 
 
@@ -315,7 +315,7 @@ class _Scan:
             self._unpacker.skip()
 
     def _take_back(self, name: object) -> NoReturn:
-        """What stands where a stream's name should tells that the sample before it has swallowed that name."""
+        """Report that the previous sample has consumed this stream's name, as the value in its place shows."""
         part = self._growing.get(self._last_stream)
         is_next = part is not None and len(part.samples) and part.samples.stop == self._start
         if part is None or not is_next or not ends_with_name(self._tail):
@@ -398,10 +398,11 @@ class _Scan:
         self._tail = window.bytes_between(max(samples.stop - LONGEST_NAME, self._start), samples.stop)
 
     def _pass_sample(self, depth: int) -> None:
-        """Pass over an item, the names in its maps looked at.
+        """Pass over an item and check the names in its maps.
 
-        A list or map among them tells of a missing value. So do others that are no texts, if from there to the end of
-        the map names stand in the place of values; where not, the bytes are in step, and the sample alone is damaged.
+        A list or map as a name indicates a missing value. So do other names that are no texts, if from there to the
+        end of the map the names are in the position of values; if not, the bytes are in step, and the sample alone is
+        damaged.
         """
         unpacker = self._unpacker
         if not is_map(self._first_byte(int(unpacker.tell()))):

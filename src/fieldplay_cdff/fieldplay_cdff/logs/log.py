@@ -47,7 +47,7 @@ NUMBER = re.compile(r"[_-]?\d+$")
 PART = re.compile(r"(.+)_\d+")
 KINDS = ("tf", "camera")
 LARGEST_SETTINGS = 16 << 20
-HEAD = 1 << 12  # bytes of a file that tell whether it is a log
+HEAD = 1 << 12  # first bytes of a file, by which a log is recognised
 BATCH = 64  # samples that are read at once where all are gone through,
 BATCH_BYTES = 4 << 20  # if they have no more bytes
 
@@ -56,7 +56,7 @@ BATCH_BYTES = 4 << 20  # if they have no more bytes
 
 
 def recording_of(file: str) -> str:
-    """The name of a file without what tells its form, nor the numbers of a part."""
+    """Return the name of a file without its suffixes and without the number of a part."""
     return NUMBERS.sub("", VARIANT.sub("", last_part(file)))
 
 

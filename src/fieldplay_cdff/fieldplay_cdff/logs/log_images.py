@@ -1,4 +1,4 @@
-"""Pictures of samples in their three forms: the framework's Frame, Rock's Frame, and the older Image."""
+"""Images of samples in their three forms: the framework's Frame, Rock's Frame, and the older Image."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -185,7 +185,7 @@ def _set_positions(points: Points, positions: Floats) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class FrameShape:
-    """What a picture's sample says of its pixels; `data` is the list of numbers or the bytes."""
+    """The pixel format of an image sample; `data` is the list of numbers or the bytes."""
 
     height: int
     width: int
@@ -202,7 +202,7 @@ class FrameShape:
 
 
 def frame_shape(sample: Any) -> FrameShape:
-    """The form of a picture; ArchiveError where its sizes make no sense."""
+    """Return the form of an image; ArchiveError if its sizes are inconsistent."""
     if not isinstance(sample, dict):
         raise ArchiveError(f"expected an image with fields, got {type(sample).__name__}")
     shape = _of_framework(sample) if field(sample, "data.rows") is not None else _of_rock(sample)
@@ -263,7 +263,7 @@ def _word(text: Any) -> str:
 
 
 def image_of_frame(sample: Any) -> Pixels | bytes:
-    """A picture's pixels, or the bytes of its file where it holds one."""
+    """Return the pixels of an image, or the bytes of its file if it holds one."""
     shape = frame_shape(sample)
     if shape.packed:
         return _bytes(shape)
@@ -316,7 +316,7 @@ def encoding_of(shape: FrameShape) -> str:
 
 
 def intrinsics_of_frame(sample: Any) -> tuple[float, float, float, float, tuple[float, ...]] | None:
-    """fx, fy, cx, cy and the coefficients that a picture brings itself; None where they say nothing."""
+    """Return fx, fy, cx, cy and the distortion coefficients of an image sample; None if it has no valid ones."""
     try:
         matrix = flat(field(sample, "intrinsic.cameramatrix"), 9).reshape(3, 3)
     except ValueError:

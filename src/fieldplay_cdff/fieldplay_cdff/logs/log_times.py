@@ -1,6 +1,6 @@
-"""When the rows of a stream leave: as they stand where they are in the order of time, else sorted.
+"""The log times of a stream's rows: in file order where that is the order of time, else sorted.
 
-Which of their times are broken, so that others stand in, is told.
+Invalid times that others replace are reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -177,10 +177,10 @@ class RowSpan(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowTimes:
-    """When the rows of a stream leave: by their stamps, or `by_log` when they were logged, if that differs.
+    """The log times of a stream's rows: by their stamps, or `by_log` when they were logged, if that differs.
 
-    Where they leave as they stand, `blocks` tell when those of each block do, and `order` is None; else `order` has
-    them sorted. All stamps are moved by `offset_ns`.
+    If rows are in order of time, `blocks` holds the times of each block, and `order` is None; else `order` has
+    them sorted. All stamps are shifted by `offset_ns`.
     """
 
     log: LogStream

@@ -102,9 +102,9 @@ def _of_one_width(items: Bytes, count: int) -> NumberList | None:
 
 
 def _of_bytes(items: Bytes, count: int) -> NumberList | None:
-    """Small numbers, and those that have the marker BYTE before them; a value may be the same byte as the marker.
+    """Decode small numbers, and those after the marker BYTE; a value may be the same byte as the marker.
 
-    In a run of such bytes marker and value take turns from its beginning on, as no item ends within a run's first byte.
+    In a run of such bytes, marker and value alternate from its start, as no item ends within a run's first byte.
     """
     is_marker = items == BYTE
     if not bool(is_marker[:count].any()):
@@ -261,7 +261,7 @@ def plain_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-# How items are laid out: what is alike to the byte but for its numbers is told, and read as columns, many at once.
+# Item layouts: items that are equal byte for byte except for their numbers are detected and decoded as columns.
 #
 # A template fits what has the same texts; a form fits what has the same places for texts and numbers.
 

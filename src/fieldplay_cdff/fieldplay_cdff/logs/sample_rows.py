@@ -138,7 +138,7 @@ class SampleRows:
         return self.vectors(1, *names)[:, 0]
 
     def has_parts(self, *names: str) -> NDArray[np.bool_]:
-        """Whether a quaternion (n,) tells itself which of its numbers is the real part."""
+        """Return whether a quaternion (n,) shows by itself which of its numbers is the real part."""
         return np.array([isinstance(value, dict) and REAL in value for value in self.values(*names)], bool)
 
 

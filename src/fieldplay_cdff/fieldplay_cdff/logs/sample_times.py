@@ -53,7 +53,7 @@ MAX_CACHED = 64  # of some 300 kB
 Read = Callable[[int, int], bytes]  # begin and size
 
 
-# What tells that a sample is damaged, which list it lacks, and whether the converter may have left that out.
+# Whether a sample is damaged, which list it lacks, and whether the converter may have left that list out.
 
 
 def odd_name(key: object) -> str:
@@ -92,9 +92,9 @@ def holds_another(data: bytes) -> bool:
 
 
 def missing_list_hint(data: bytes) -> str:
-    """What to add to a fault of a sample if a list of too many items may be missing in it; else nothing.
+    """Return the addition to the issue of a sample that may lack a list of too many items; else "".
 
-    Only pictures of so many bytes and clouds of points have such lists; the name stands there without its value.
+    Only images above some size and point clouds have such lists; the name is there without its value.
     """
     head = data[:LOOKED_AT]
     missing = next((name for name in (*PIXELS, *VALUES) if _lacks(head, name)), None)
@@ -123,7 +123,7 @@ def _first_sample(data: bytes) -> bytes:
 
 
 def _is_large(data: bytes) -> bool:
-    """Whether a picture has more bytes than the converter writes, as its size says; True if that is not there."""
+    """Return whether an image is larger than the converter writes, by its size fields; True if it has none."""
     matches = [pattern.search(data) for pattern in SIZES.values()]
     sizes = [_whole_number(match[1]) for match in matches if match is not None]
     return len(sizes) < len(matches) or sizes[0] * sizes[1] > MAX_ITEMS
@@ -214,7 +214,7 @@ def find_time(data: bytes, *, complete: bool = True) -> TimeInSample | None:
 
 
 def _in_map(unpacker: Any, data: bytes, depth: int, *, complete: bool) -> TimeInSample | None:
-    """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
+    """Return the first time of a map. All its names are checked: a list or map among them indicates a missing value."""
     result = None
     for _ in range(unpacker.read_map_header()):
         if result is not None and not complete:

@@ -103,7 +103,7 @@ def _names(log: LogStream, part: LeavingRows) -> tuple[str, ...]:
 
 
 class ImageStream(_Spans):
-    """Samples as pictures, each made when it is asked for."""
+    """Samples as images, each decoded on demand."""
 
     def __init__(
         self, log: LogStream, times: RowTimes, image: Callable[[Any], Pixels | bytes], *, packed: bool, packable: bool
@@ -124,7 +124,7 @@ class ImageStream(_Spans):
 
 
 class CloudStream(_Spans):
-    """Samples as clouds of points, each made when it is asked for; `points` is told its stamp as well."""
+    """Samples as point clouds, each decoded on demand; `points` receives its stamp as well."""
 
     def __init__(self, log: LogStream, times: RowTimes, points: Callable[[Any, int], Points]) -> None:
         super().__init__(log, times, rows=HEAVY_ROWS)
@@ -208,9 +208,9 @@ def _inverse(order: Indices) -> Indices:
 
 
 class StreamTopics:
-    """Topics and ids that are given away, by whom they are; those of the dataset's description from the begin.
+    """Topics and ids in use, with their owners; those of the dataset's description from the start.
 
-    What goes out beside pictures counts too: the packed ones, and the information of their camera.
+    Topics derived from images count too: the packed ones and the camera_info topic.
     """
 
     def __init__(self, spec: DatasetSpec, note: Callable[[str], None]) -> None:
@@ -240,7 +240,7 @@ class StreamTopics:
         self._owners |= dict.fromkeys(_topics_of(spec.topic, spec.type), name)
 
     def with_own_info(self, spec: StreamSpec, name: str) -> StreamSpec:
-        """Pictures in a folder of their own where the information of another camera has the place beside them."""
+        """Move images to a namespace of their own if the camera_info topic next to them belongs to another camera."""
         if spec.id in self._known:
             return spec
         info = info_topic(spec.topic)
@@ -262,7 +262,7 @@ class StreamTopics:
 
 
 def plain_topic(name: str, side: str = "") -> str:
-    """The topic of a log's stream by its name; of a pair of pictures, that of one side."""
+    """Return the topic of a log's stream by its name; for a pair of images, that of one side."""
     topic = topic_from_stream(name)
     return f"{topic}/{side}/image_raw" if side else topic
 
@@ -315,7 +315,7 @@ def task_of(name: str) -> str:
 
 
 def camera_topic(name: str) -> str:
-    """The topic of the camera's information beside that of its pictures."""
+    """Return the camera_info topic that belongs to an image topic."""
     return LAST.sub("camera_info", name)
 
 
@@ -388,7 +388,7 @@ class TopicBuilder:
                 self._archive.defects(Defect(file=file, kind="no_meta", message=message))
 
     def _has_image(self, log: LogStream, first: FirstSample, spec: StreamSpec) -> bool:
-        """Whether there is a picture among a stream's samples; that there is none is reported."""
+        """Return whether a stream has any image samples; report a stream without images."""
         if first.issue:
             message = f"{log.name}: none of {len(log)} samples is an image, the first: {first.issue}"
             StreamDefects(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", message)
@@ -412,7 +412,7 @@ class TopicBuilder:
         return RecordStream(log, times, convert, defects)
 
     def _with_options(self, log: LogStream, sample_type: SampleType, convert: Callable[..., Record]) -> Convert:
-        """The function that converts samples, told what it wants to know of their stream."""
+        """Return the function that converts samples, with the parameters of their stream that it needs."""
         if sample_type.has_limits:
             return partial(
                 convert, limits=type_table.range_of(log.type if log.kind != type_table.TRUTH_VALUE else log.kind)
@@ -528,9 +528,9 @@ def _unplayed_message(log: LogStream, first: Any) -> str:
 
 
 def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
-    """The first sample from which its kind can be told; the very first with its fault where there is none.
+    """Return the first sample that determines its kind; if there is none, the very first with its issue.
 
-    Of a pair, the first one whose picture of that side is sound.
+    For a pair, the first sample with an intact image on that side.
     """
     issue = ""
     for row in range(min(log.first_row, len(log)), len(log)):
@@ -545,7 +545,7 @@ def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
 
 
 def _inspect(log: LogStream, sample: Any, row: int, side: str) -> None:
-    """ArchiveError where a sample does not tell what its kind's samples are like."""
+    """Raise ArchiveError if a sample does not determine the properties of its kind."""
     sample_type = TYPES.get(log.kind)
     if sample_type is not None and sample_type.image and bool(side) == bool(sample_type.sides):
         log_images.frame_shape(field(sample, side) if side else sample)

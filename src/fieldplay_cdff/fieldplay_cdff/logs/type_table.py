@@ -1,4 +1,4 @@
-"""The types of samples: a row of TYPES for each tells how its samples are known, and which function converts them.
+"""The types of samples: each row of TYPES defines how its samples are recognised, and the function that converts them.
 
 A new type is such a row and that function. What the samples are like is its kind: the name of the row.
 """
@@ -259,7 +259,7 @@ def odometry_from_states(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = 
     """The source in the target; the velocity, which is in the target, is turned into the source.
 
     A part that is NaN throughout is not known: it is zero, or the identity, with UNKNOWN_VARIANCE. So is a velocity
-    without the orientation that would turn it, which is told.
+    without the orientation that would rotate it, which is reported.
     """
     _require_names(rows, "sourceframe", "targetframe")
     position = rows.vectors(3, *POSITION)
@@ -392,8 +392,8 @@ class SampleType:
     the kind's own). Samples of other types are known by their `fields`: all those of one of the texts, | between
     spellings. Without a `message` they do not play.
 
-    One function converts them: `record` many at once, `picture` or `points` each when it is asked for. The last is
-    told the sample's stamp and how many nanoseconds a unit of its times has; `earliest_ns` how long after the stamp
+    One function converts them: `record` converts many at once, `picture` or `points` each on demand. The last
+    receives the sample's stamp and the time unit in nanoseconds; `earliest_ns` is how long after the stamp
     the first point was measured.
     """
 
@@ -406,9 +406,9 @@ class SampleType:
     points: Callable[[Any, int, int], log_images.Points] | None = None
     earliest_ns: Callable[[Any, int, int], int] | None = None
     frames: int = 1  # that the message has: none, one, or a parent and a child
-    sides: tuple[str, ...] = ()  # of a sample with several pictures, the fields that hold them
-    has_quaternions: bool = False  # `record` is told `w_first`, whether those that are lists have w first
-    has_limits: bool = False  # `record` is told `limits`, the least and the largest number of the type
+    sides: tuple[str, ...] = ()  # of a sample with several images, the fields that hold them
+    has_quaternions: bool = False  # `record` receives `w_first`, whether quaternions that are lists have w first
+    has_limits: bool = False  # `record` receives `limits`, the minimum and maximum number of the type
 
     @cached_property
     def spellings(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ def is_model_file(word: str) -> bool:
 
 
 def cloud_of_model(path: Path) -> Cloud:
-    """The points of a model in m; UsageError tells what is wrong with its file."""
+    """Read the points of a model in m; UsageError names the issue of its file."""
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
     points = _points_of_ply(path) if path.suffix.lower() == ".ply" else points_on_faces(read_body(path))

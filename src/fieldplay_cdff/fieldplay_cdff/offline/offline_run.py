@@ -42,7 +42,7 @@ MAX_REPORTED = 3  # of a topic's inputs that are skipped
 def bindings(
     data: Recording, ports: Mapping[str, str], arguments: Sequence[str], known: Mapping[str, str]
 ) -> list[PortSource]:
-    """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
+    """Return the source of each available input; UsageError or ArchiveError names a missing one."""
     requested = topics_by_input(arguments, ports)
     sources: list[PortSource] = []
     for port, kind in ports.items():
@@ -84,7 +84,7 @@ class FusionResult:
     poses: list[Array] = field(default_factory=list)
     cloud: Cloud | None = None
     cloud_ns: int = 0
-    trajectory: Trajectory | None = None  # all poses as they are known at the end, where the pipeline tells that
+    trajectory: Trajectory | None = None  # final estimate of all poses, if the pipeline has one
     keyframes: KeyframeMap | None = None
     grid: ElevationGrid | None = None
     heights: HeightError | None = None  # of those that were compared
@@ -102,7 +102,7 @@ class FusionResult:
 
 
 def reader_of(data: Recording, sources: Sequence[PortSource], every: int = 1) -> PortReader:
-    """What reads the inputs, with the cameras of their pictures; ArchiveError names what is wrong with them."""
+    """Return the reader of the inputs with the cameras of their images; ArchiveError names their issues."""
     reader = PortReader(sources, every)
     for source in reader.awaited:
         message = next(iter(data.messages(source.info)), None)
@@ -162,7 +162,7 @@ class FusionRun:
     part: FusionPart
     progress: Progress = no_progress
     keeper: ProductKeeper | None = None
-    models: Mapping[str, Cloud] = field(default_factory=dict)  # inputs that are there from the beginning on
+    models: Mapping[str, Cloud] = field(default_factory=dict)  # inputs that are available from the start
 
     def __post_init__(self) -> None:
         self.result = FusionResult()
@@ -283,7 +283,7 @@ class FusionRun:
 
 
 def nothing_accepted(pipeline: Pipeline) -> str:
-    """A sentence that says why no input was accepted; "" where one was, or the pipeline does not tell."""
+    """Return a sentence on why no input was accepted; "" if one was, or if the pipeline has no `success`."""
     statistics = pipeline.statistics
     if SUCCESS not in pipeline.outputs or statistics.accepted > statistics.by_definition:
         return ""

@@ -1,4 +1,4 @@
-"""Products as files that other programs open: clouds as PLY, maps as GeoTIFF, pictures as PNG."""
+"""Products as files for other programs: point clouds as PLY, maps as GeoTIFF, images as PNG."""
 
 import io
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 
 CDR = "cdr"
 FORMATS = {(CLOUD,): ("ply", "pcd"), (IMAGE, METADATA): ("tif",), (IMAGE,): ("png", "tif")}  # by types of messages
-NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # pictures whose numbers are no colours
+NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # images whose values are no colours
 
 
 def ply_bytes(cloud: Cloud) -> bytes:

@@ -94,7 +94,7 @@ def plan_file(path_or_name: str) -> Path:
 
 
 def plan_of_file(path: Path) -> PipelinePlan:
-    """The plan in a file; UsageError tells what is wrong with it."""
+    """Read the plan in a file; UsageError names its issues."""
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
     if path.stat().st_size > LARGEST:
@@ -224,9 +224,9 @@ def _number(value: Any, minimum: float | None, label: str) -> float:
 
 
 class Preference:
-    """Decides by what is heard of the preferred pipeline's quality; all times are those of one clock, in s.
+    """Selects a pipeline by the reported quality of the preferred one; all times are those of one clock, in s.
 
-    Nothing heard counts as bad: a pipeline that withholds its results, hangs or is gone has no quality.
+    No report counts as bad: a pipeline that withholds its results, hangs or has exited has no quality.
     """
 
     def __init__(self, policy: PreferencePolicy) -> None:
@@ -286,7 +286,7 @@ class NeededTransition(NamedTuple):
 
 @dataclass
 class ManagedPipeline:
-    """A pipeline as it is known: its state by what was last heard, whether it is wanted, what is under way."""
+    """The known state of a pipeline: the last reported one, whether it is requested, and the current transition."""
 
     plan: PlannedPipeline
     state: str = UNKNOWN
@@ -302,17 +302,17 @@ class ManagedPipeline:
 
 
 class Orchestration:
-    """Says which transitions are needed for what is wanted, by hand or by the plan's policies.
+    """Determines the transitions that lead to the requested state, set manually or by the plan's policies.
 
-    What comes from outside is told to it: states, qualities, how a transition ended. Times are of one clock, in s.
+    It receives external events: states, qualities, results of transitions. Times are those of one clock, in s.
     """
 
     def __init__(self, plan: PipelinePlan) -> None:
         self.plan = plan
         self.pipelines = {name: ManagedPipeline(pipeline) for name, pipeline in plan.pipelines.items()}
         self._preferences = [Preference(policy) for policy in plan.policies]
-        self._running: set[str] = set()  # preferred ones that are watched
-        self.news: list[str] = []  # what is worth telling
+        self._running: set[str] = set()  # preferred ones that are monitored
+        self.news: list[str] = []  # messages for the log
         for name in plan.active:
             self.pipelines[name].is_requested = True
 
@@ -355,7 +355,7 @@ class Orchestration:
         """Receive the state of a pipeline, or that it does not answer."""
         pipeline = self.pipelines[name]
         if pipeline.transition and state != GONE:
-            return  # how that ends is told besides
+            return  # the result of the transition is reported separately
         if state != pipeline.state and pipeline.state == ACTIVE and pipeline.is_requested:
             pipeline.message = f"it became {state} by itself"
             self.news.append(f"{name}: {pipeline.message}")
@@ -384,7 +384,7 @@ class Orchestration:
         self.pipelines[step.pipeline].transition = step.transition
 
     def forget(self, name: str) -> None:
-        """How a transition ends does not become known: nothing more is asked until the pipeline tells its state."""
+        """Mark the result of a transition as unknown: request nothing more until the pipeline reports its state."""
         pipeline = self.pipelines[name]
         pipeline.transition, pipeline.state = "", UNKNOWN
 

@@ -33,7 +33,7 @@ DEEPEST = 8  # chains that stand in each other
 MAX_REPORTED = 20  # faults of a description
 
 
-# What a description of form 1 lacks: the form 2 that it would need, as far as form 1 tells.
+# What a description of form 1 lacks: the form 2 that it would need, as far as form 1 determines it.
 
 
 def form_2_of(description: Description, catalogue: Catalogue | None = None) -> str:
@@ -168,9 +168,9 @@ def pipelines() -> list[PipelineInfo]:
 
 
 def source_of(path_or_name: str | Path, depth: int = 0, sibling: Path | None = None) -> Source:
-    """The description in a file or of a name; UsageError tells all that is wrong in it, with lines.
+    """Load the description in a file or of a name; UsageError lists all its issues, with lines.
 
-    `sibling` is the file that names another one.
+    `sibling` is the file that refers to another one.
     """
     if depth > DEEPEST:
         raise UsageError(f"{path_or_name}: more than {DEEPEST} DFPCs stand in each other: does one hold itself?")

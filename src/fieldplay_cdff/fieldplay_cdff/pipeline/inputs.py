@@ -35,7 +35,7 @@ class Arrival(NamedTuple):
 class SyncedInputs(NamedTuple):
     """What belongs together, by port; its stamp, and when the first of it came.
 
-    What is held triggers nothing. `jumped` tells that time is another than before it. A set that cannot be used has
+    Held inputs trigger nothing. `jumped` is true after a jump of the clock. A set that cannot be used has
     no values, and the reason in `refused`.
     """
 
@@ -48,7 +48,7 @@ class SyncedInputs(NamedTuple):
 
 
 class StampValidator:
-    """Tells stamps that cannot be: those that do not go on, or jump, unless the next one agrees with the jump."""
+    """Detects invalid stamps: those that do not increase, or jump, unless the next one agrees with the jump."""
 
     def __init__(self) -> None:
         self._last: int | None = None
@@ -78,7 +78,7 @@ class PairedInputs:
     """Waits until what belongs together is there: equal stamps, or nearest within half a period of the first port."""
 
     ports: list[str]
-    drop: Callable[[str, int], None]  # is told of what is dropped
+    drop: Callable[[str, int], None]  # called with what is dropped
     waiting: dict[str, deque[Arrival]] = field(default_factory=dict)
     unequal: int = 0  # sets whose stamps differ
     _unpaired: list[Arrival] = field(default_factory=list)  # since the last sets
@@ -193,9 +193,9 @@ class PairedInputs:
 
 
 class PipelineInputs:
-    """Makes sets of what comes at the ports of a chain: stamps that can be, and what belongs together by them.
+    """Groups the inputs of a chain into sets: checks their stamps, and pairs them by stamp.
 
-    `drop` is told of what nothing belongs to, by port and how many, `refuse` of stamps that cannot be.
+    `drop` is called with the port and number of unpaired inputs, `refuse` with invalid stamps.
     """
 
     def __init__(

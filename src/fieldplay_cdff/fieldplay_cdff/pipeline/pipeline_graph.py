@@ -117,7 +117,7 @@ class RunnableGraph:
 
 
 def graph_of(source: Source, implementation: str | None, configuration: Configuration) -> RunnableGraph:
-    """What can be run of a description; UsageError tells what cannot, with lines."""
+    """Return the runnable graph of a description; UsageError lists what cannot be run, with lines."""
     description, file = source.description, source.file.name
     named = implementation or configuration.implementations.get(CHAIN)
     set_steps = {*configuration.settings, *configuration.implementations} - {CHAIN, description.name}

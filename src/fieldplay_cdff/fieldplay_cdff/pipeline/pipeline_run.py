@@ -53,7 +53,7 @@ SUCCESS = "success"
 QUALITY = "quality"
 
 
-# What steps that see no picture are told of the cameras.
+# Camera parameters for steps that receive no image.
 
 
 def with_cameras(node: GraphNode, cameras: Mapping[str, CameraModel], baseline_m: float) -> dict[str, dict[str, Any]]:
@@ -483,7 +483,7 @@ def load_pipeline(
     seed: int = 0,
     stop_after: int = 0,
 ) -> Pipeline:
-    """A pipeline of a description, by its file or name, checked and ready; UsageError tells all that is wrong.
+    """Load a pipeline by file or name, checked and ready to run; UsageError lists all issues.
 
     Settings are by step, group and name. Cameras are those of the inputs, `left` and `right`. After `stop_after`
     failures of a step in a row it raises PipelineStopped; 0 is never.

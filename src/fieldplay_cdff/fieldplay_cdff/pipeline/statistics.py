@@ -14,7 +14,7 @@ FOREIGN = tuple(
     map(str, (Reason.DARK, Reason.DAMAGED, Reason.UNPAIRED, Reason.SWAPPED, Reason.UNRECTIFIED))
 )  # reasons with which the steps did not run
 ROOM = 1.1  # on a limit that is suggested
-MAX_TIMES = 10_000  # times of which the middle and the 95th part are told
+MAX_TIMES = 10_000  # durations from which the median and the 95th percentile are computed
 
 
 @dataclass

@@ -56,7 +56,7 @@ def producer_of(graph: RunnableGraph) -> Producer:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSet:
-    """What came out at one stamp, by port; the pictures' frame, and when it is kept."""
+    """The outputs at one stamp, by port; the frame of the images, and when they are stored."""
 
     stamp_ns: int
     values: Mapping[str, Any]

@@ -174,7 +174,7 @@ class PartReader:
         return read
 
     def products(self, issues: list[str]) -> Iterator[tuple[Product, list[Location]]]:
-        """All products whose record is there, in the order of the file; what cannot be read is told."""
+        """Return all products whose record exists, in file order; report unreadable ones."""
         index = self._storage.index()
         nowhere: NDArray[np.int64] = np.zeros(0, np.int64)
         issues += [f"{self.path}: {issue}" for issue in self._storage.issues if not self.is_cut]

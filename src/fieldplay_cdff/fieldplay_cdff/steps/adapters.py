@@ -20,7 +20,7 @@ from fieldplay_cdff.steps.values import (
 
 @implements("FramePairing")
 class PairUp(Step):
-    """Two pictures of the same time as a pair."""
+    """Pairs two images of the same time."""
 
     def process(self, *, left: Frame, right: Frame) -> Ports:
         return {"framePair": FramePair(left=left, right=right)}
@@ -28,7 +28,7 @@ class PairUp(Step):
 
 @implements("FramePairSplit")
 class FramePairSplit(Step):
-    """The two pictures of a pair."""
+    """Splits a pair into its two images."""
 
     def process(self, *, framePair: FramePair) -> Ports:
         return {"left": framePair.left, "right": framePair.right}
@@ -78,7 +78,7 @@ class FeaturesToCloud(Step):
 
 @implements("FeaturesOfMatches")
 class SourceFeatures(Step):
-    """The pixels of matches in their first picture as features."""
+    """Converts matches to features: the pixels in their first image."""
 
     def process(self, *, matches: Matches2D) -> Ports:
         return {"features": Features2D(points=matches.source)}
@@ -112,7 +112,7 @@ class BaselinePose(Step):
 
 @implements("FrameTime")
 class FrameTime(Step):
-    """When a picture was taken."""
+    """Outputs the stamp of an image."""
 
     def process(self, *, frame: Frame) -> Ports:
         return {"time": frame.stamp_ns}

@@ -1,4 +1,4 @@
-"""Steps that find the poses of a stereo camera from matches between all pictures it took."""
+"""Steps that estimate the poses of a stereo camera from matches between all of its images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ SIDES = ("Left", "Right")
 
 # Poses of a stereo camera and points that it sees, adjusted to each other.
 #
-# Pixels are u v of the left picture, u v of the right one (4,). What is seen from where stands in a table of points
-# and poses (n, k, 4), with NaN where a point is not seen.
+# Pixels are u v of the left image, u v of the right one (4,). The observation of each point from each pose is a row
+# of a table (n, k, 4), with NaN where a point is not observed.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +53,13 @@ class StereoRig:
 
     @property
     def weights(self) -> Array:
-        """Of the residuals (4,): the row of rectified pictures is one number, though seen twice."""
+        """Return weights of the residuals (4,): the row of rectified images counts once, though observed twice."""
         row = np.sqrt(0.5) if self.is_rectified else 1.0
         return np.array([1.0, row, 1.0, row])
 
     @property
     def numbers(self) -> int:
-        """How many independent numbers tell where a point is seen."""
+        """Return how many independent numbers an observation of a point has."""
         return 3 if self.is_rectified else 4
 
     def pixels(self, points: Array) -> tuple[Array, Array]:
@@ -110,9 +110,9 @@ def are_numbers(values: Array) -> Mask:
 
 
 def tracks_of(maps: Sequence[Matches2D], images: int) -> Array:
-    """Pixels (n, pictures, 2) of the same things in pictures, NaN where not seen, from the matches of all pairs.
+    """Return pixels (n, images, 2) of the same points in all images, NaN where not observed, from all pairs' matches.
 
-    What would be seen twice in a picture is left out.
+    Points with two observations in one image are left out.
     """
     pairs = list(combinations(range(images), 2))
     maps = [each.subset(are_numbers(each.source) & are_numbers(each.sink)) for each in maps]
@@ -133,9 +133,9 @@ def tracks_of(maps: Sequence[Matches2D], images: int) -> Array:
 
 
 def first_poses(points: Array, *, seed: int) -> tuple[Array, Mask]:
-    """Poses k_T_first (k, 4, 4) from what each sees (n, k, 3), and which of it fits; NaN where it tells nothing.
+    """Return poses k_T_first (k, 4, 4) from the points in each (n, k, 3), and their inliers; NaN for too few points.
 
-    Each pose hangs on the one before it with which it shares most.
+    Each pose is chained to the previous one with which it has most points in common.
     """
     is_seen = are_numbers(points)
     poses, fits = np.full((points.shape[1], 4, 4), np.nan), is_seen.copy()
@@ -238,9 +238,9 @@ def longest(pixels: Array, maximum: int) -> Array:
 
 
 class StereoAdjustment(Step):
-    """Poses first_T_k of a stereo camera at several places, from matches between pictures L1 R1 L2 R2 and so on.
+    """Poses first_T_k of a stereo camera at several positions, from matches between images L1 R1 L2 R2 and so on.
 
-    A cloud that is guessed is not needed: each pair of pictures tells where its points are.
+    A guess of the point cloud is not needed: each pair of images is triangulated.
     """
 
     optional = ("guessedPosesSequence", "guessedPointCloud")
@@ -289,15 +289,15 @@ class StereoAdjustment(Step):
         return fraction >= float(self.general["MinimumInlierShare"])
 
     def bundle(self, pixels: Array, guess: Array | None) -> Bundle | None:
-        """Poses and points from what is seen (n, k, 4) and poses first_T_k that are guessed; None if it tells none."""
+        """Return poses and points from observations (n, k, 4) and guessed poses first_T_k; None if these are few."""
         raise NotImplementedError
 
 
 @implements("BundleAdjustment")
 class CeresAdjustment(StereoAdjustment):
-    """Poses and points at which they are seen where they should be; what is far off weighs less, then nothing.
+    """Poses and points of least reprojection error; outliers are weighted down, then removed.
 
-    It begins with the poses that are guessed, or with those that the points tell, whichever are nearer to it.
+    It starts with the guessed poses, or with those from the points, whichever have the smaller error.
     """
 
     def is_good(self, bundle: Bundle) -> bool:

@@ -1,4 +1,4 @@
-"""Steps that tell what moves in the pictures of a camera that stands."""
+"""Steps that detect what moves in the images of a static camera."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ class Background(Step):
         self._shape: tuple[int, ...] = ()
 
     def grey(self, frame: Frame) -> NDArray[np.uint8]:
-        """The grey values of the next picture."""
+        """Return the grey values of the next image; restart the background if the image size changes."""
         grey = grey_of(frame, "image")
         if grey.shape != self._shape:
             self._shape = grey.shape
@@ -51,7 +51,7 @@ class Background(Step):
 
 @implements("ImageFiltering")
 class BackgroundSubtractorMOG2(Background):
-    """The largest thing that moves (255), by a mixture of bell curves for each pixel; the first picture tells none."""
+    """The largest moving object (255), by a Gaussian mixture for each pixel; the first image has no result."""
 
     def start(self, grey: NDArray[np.uint8]) -> None:
         options = self.general
@@ -60,7 +60,7 @@ class BackgroundSubtractorMOG2(Background):
         )
         self._model.setNMixtures(options["NMixtures"])
         self._model.setBackgroundRatio(options["BackgroundRatio"])
-        self._model.apply(self._smooth(grey))  # which takes all of a first picture for new
+        self._model.apply(self._smooth(grey))  # the first image is all foreground
 
     def _smooth(self, grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
         size = self.general["ErosionSize"]

@@ -104,7 +104,7 @@ class Body:
 
 
 def read_body(path: Path, *, scale: float = 1.0, may_be_open: bool = False) -> Body:
-    """The body of a Wavefront OBJ; UsageError tells what is wrong with it."""
+    """Read the body of a Wavefront OBJ file; UsageError names its issue."""
     corners, faces = _rows_of_obj(path)
     if not faces or len(corners) < 3:
         raise UsageError(f"{path}: expected a body of faces, got {len(corners)} corners and {len(faces)} faces")

@@ -12,10 +12,10 @@ BASE = "Base"  # the tare is a weight, which stays in the frame of the arm's bas
 
 @implements("ForceMeshGenerator")
 class ThresholdForce(Step):
-    """Where a tool touches something: all places so far at which the force on it was above a threshold.
+    """The contact points of a tool: all positions so far at which the force on it was above a threshold.
 
-    The force that is there without a touch, as the tool's weight, is told or measured: the mean of the first forces,
-    during which nothing counts as a touch. Without a pose of the arm's base the points are in its frame.
+    The force without contact, such as the tool's weight, is set or measured: the mean of the first forces,
+    during which nothing counts as a contact. Without a pose of the arm's base the points are in its frame.
     """
 
     keeps_state = True

@@ -15,7 +15,7 @@ from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 ROWS_AT_ONCE = 1000
 TRIED_AT_ONCE = 20_000
-JUDGED_BY = 64  # points of the model, before the best transforms are judged by all
+JUDGED_BY = 64  # points of the model, before the best transforms are scored by all
 JUDGED_WHOLLY = 24
 CERTAINTY = 1e-4  # of missing the model, with which no more is tried
 REFITS, STAGES = 6, 4  # of fits, and of the distances within which points are fitted

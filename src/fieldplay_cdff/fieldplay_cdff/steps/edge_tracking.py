@@ -1,4 +1,4 @@
-"""A body of known shape followed by its edges: where it is expected, they are looked for in pictures."""
+"""Edge-based tracking of a body of known shape: its edges are searched in images near their predicted position."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ MEASURED = 6
 
 
 class View(NamedTuple):
-    """A picture in which a body is looked for, its edges and how it changes to the right and downwards.
+    """An image with its edges and its derivatives to the right and downwards.
 
-    `shift` (3,) leads from the left camera's frame to that of the picture.
+    `shift` (3,) is the translation from the left camera's frame to that of the image.
     """
 
     image: NDArray[np.uint8]
@@ -63,7 +63,7 @@ def jacobian(matrix: Array, points: Array, shift: Array, normals: Array) -> Arra
 
 @implements("ModelContourTracking")
 class EdgeModelContourMatching(Step):
-    """Where a body is by the edges of its picture, or of two; the state is that of the body in the left camera."""
+    """The pose of a body by its edges in one image or two; the state is that of the body in the left camera."""
 
     keeps_state = True
     files: ClassVar[Mapping[str, str]] = {"Model.File": "the shape of the body as a Wavefront OBJ"}
@@ -183,9 +183,9 @@ def visible_points(
 
 
 def edge_distances(view: View, pixels: Array, normals: Array, reach: int, angle_deg: float) -> Array:
-    """How far along normals (n, 2) the nearest edge of a picture is from pixels (n, 2); NaN where there is none.
+    """Return the distance along normals (n, 2) from pixels (n, 2) to the nearest edge of an image; NaN if none.
 
-    An edge counts where the picture changes along the normal; where it changes most is between whole pixels.
+    An edge counts where the image has a gradient along the normal; its maximum is interpolated between pixels.
     """
     offsets = np.arange(-reach - 1.0, reach + 2.0)
     at = (pixels[:, None] + offsets[:, None] * normals[:, None]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Steps on points of pictures that are known again: found, described, matched."""
+"""Steps on image features: detection, description, matching."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ ORB = {
     "PatchSize": "PatchSize",
     "FastThreshold": "FastThreshold",
 }  # OpenCV's names and the published ones
-MAX_CORNERS = 1024  # of a picture: the limit of the published type
+MAX_CORNERS = 1024  # of an image: the limit of the published type
 BRIGHTEST = 255.0  # that responses are scaled to
 ROWS_AT_ONCE = 64  # of features that are compared with those of the same lines
 
@@ -81,9 +81,9 @@ class SpreadCorners(Step):
 
 @implements("FeaturesDescription2D")
 class OrbDescriptor(Orb):
-    """Describes given points; those too near to the edge of the picture go.
+    """Describes given keypoints; those too near to the border of the image are removed.
 
-    Where a detector told no size or angle, the settings' patch is taken upright.
+    Keypoints without size or angle get an upright patch of the configured size.
     """
 
     def process(self, *, frame: Frame, features: Features2D) -> Ports:
@@ -146,7 +146,7 @@ class HarrisDetector2D(Step):
 
 @implements("FeaturesMatching2D")
 class FlannMatcher(Step):
-    """The nearest descriptor of the other picture, where it is much nearer than the second. Quality: their share.
+    """The nearest descriptor of the other image, if it passes the ratio test. Quality: the matched fraction.
 
     All methods of the settings compare each with each: as quick for some hundreds, and always the same.
     """

@@ -128,7 +128,7 @@ class ElevationMap(Step):
 
 
 def depths_of(depth: Frame, nearest_m: float, farthest_m: float) -> Array:
-    """Depths (h, w) in m of a picture in m (32FC1), in mm (16UC1), or in bytes from the nearest to the farthest."""
+    """Return the depths (h, w) in m of an image in m (32FC1), in mm (16UC1), or in bytes from nearest to farthest."""
     values = np.asarray(depth.image, float)
     if depth.encoding in BYTE_ENCODINGS:
         return nearest_m + values / 255 * (farthest_m - nearest_m)
@@ -141,7 +141,7 @@ def depths_of(depth: Frame, nearest_m: float, farthest_m: float) -> Array:
 
 @implements("Voxelization", name="Octree")
 class OctreeOfDepth(Step):
-    """The cubes that hold points of a depth picture of a camera without distortion."""
+    """The voxels that hold points of a depth image of a camera without distortion."""
 
     def process(self, *, depth: Frame) -> Ports:
         general = self.general

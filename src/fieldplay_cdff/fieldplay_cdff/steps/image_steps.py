@@ -1,4 +1,4 @@
-"""Steps on single pictures: colours, size, edges, depths."""
+"""Steps on single images: colours, size, edges, depths."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,14 +27,14 @@ AROUND = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)) 
 
 
 class Size(NamedTuple):
-    """How many pixels of a picture become one."""
+    """The number of pixels of an image that become one."""
 
     x: int
     y: int
 
 
 def camera_of_ratio(camera: CameraModel | None, ratio: Size, *, is_first: bool) -> CameraModel | None:
-    """The camera of a picture of which so many pixels became one: their mean, or the first of them."""
+    """Return the camera of an image that is reduced by so many pixels: by their mean, or by the first of them."""
     if camera is None:
         return None
     width, height = smaller(camera.width, ratio.x), smaller(camera.height, ratio.y)
@@ -51,7 +51,7 @@ def smaller(length: int, ratio: int) -> int:
 
 
 def shrunk(frame: Frame, ratio: Size, method: int, port: str) -> Frame:
-    """A smaller picture with its camera, by one of OpenCV's methods."""
+    """Resize an image to a smaller one with its camera, by one of OpenCV's methods."""
     image: NDArray[Any] = frame.image
     if image.size == 0:
         raise ValueError(f"{port}: expected an image, got one of {' x '.join(map(str, image.shape))} pixels")
@@ -61,7 +61,7 @@ def shrunk(frame: Frame, ratio: Size, method: int, port: str) -> Frame:
 
 
 def depths_of(frame: Frame, port: str) -> Array:
-    """The depths (h, w) of a picture of them, as it has them (m or mm); ValueError where it has none."""
+    """Return the depths (h, w) of a depth image, in its unit (m or mm); ValueError if it is none."""
     if frame.encoding not in DEPTHS or frame.image.ndim != 2 or frame.image.size == 0:
         raise ValueError(
             f"{port}: expected depths as {', '.join(DEPTHS)}, got {frame.encoding} as {frame.image.dtype}"
@@ -72,7 +72,7 @@ def depths_of(frame: Frame, port: str) -> Array:
 
 @implements("ColorConversion")
 class ColorConversion(Step):
-    """The same picture in another colour space."""
+    """Converts an image to another colour space."""
 
     def configure(self) -> None:
         group = "ColorConversionParams"
@@ -111,7 +111,7 @@ class ConvolutionFilter(Step):
 
 @implements("ImageDegradation")
 class ImageDegradation(Step):
-    """A picture of fewer pixels."""
+    """Reduces an image to fewer pixels."""
 
     def process(self, *, originalImage: Frame) -> Ports:
         options = self.settings["ImageDegradationParams"]
@@ -121,7 +121,7 @@ class ImageDegradation(Step):
 
 @implements("StereoDegradation")
 class StereoDegradation(Step):
-    """A pair of pictures of fewer pixels."""
+    """Reduces a pair of images to fewer pixels."""
 
     def process(self, *, originalImagePair: FramePair) -> Ports:
         options = self.settings["StereoDegradationParams"]
@@ -196,7 +196,7 @@ def between(centres: Array) -> Array:
 
 
 def group_means(ordered: Array, count: int, *, maximum: int, tolerance: float) -> Array:
-    """Means of groups of ordered numbers, each nearest to its own: begun at equal shares of them, at most so many."""
+    """Return cluster means of ordered numbers, started at equal quantiles, after at most `maximum` iterations."""
     centres: Array = np.unique(np.quantile(ordered, (np.arange(count) + 0.5) / count))
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     for _ in range(maximum):
@@ -212,9 +212,9 @@ def group_means(ordered: Array, count: int, *, maximum: int, tolerance: float) -
 
 @implements("ImageFiltering")
 class NormalVectorExtraction(Step):
-    """The normal of each pixel of a picture of points (h, w, 3), of length 1 and towards the camera.
+    """The normal of each pixel of a point image (h, w, 3), of length 1 and towards the camera.
 
-    The mean of those of the eight triangles about it; NaN at the rim, and where a neighbour is not known.
+    The mean over the eight triangles about it; NaN at the border, and where a neighbour is invalid.
     """
 
     def process(self, *, image: Frame) -> Ports:

@@ -1,4 +1,4 @@
-"""What steps take from a picture: its camera, unless the settings tell another one, and its grey values."""
+"""What steps take from an image: its camera, unless the settings have another one, and its grey values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,14 @@ DEEP = ("mono16", "16UC1")
 
 
 def matrix_of(group: Mapping[str, Any]) -> Array:
-    """The matrix (3, 3) that a group of settings tells; at the published defaults that of pixels in lengths of f."""
+    """Return the matrix (3, 3) of a group of settings; at the published defaults that of pixels in lengths of f."""
     centre = [value for name in ("Principle", "Principal") for axis in "XY"
               if (value := group.get(f"{name}Point{axis}")) is not None]  # fmt: skip
     return np.array([[group["FocalLengthX"], 0, centre[0]], [0, group["FocalLengthY"], centre[1]], [0, 0, 1.0]])
 
 
 def camera_of(frame: Frame, port: str) -> CameraModel:
-    """The camera of a picture; ValueError where nothing is known of it, or it is one of other pictures."""
+    """Return the camera of an image; ValueError if it is unknown or belongs to images of another size."""
     if frame.camera is None:
         raise ValueError(f"{port}: expected an image of a known camera, got one without")
     require_size(frame, frame.camera, port)
@@ -33,7 +33,7 @@ def camera_of(frame: Frame, port: str) -> CameraModel:
 
 
 def require_size(frame: Frame, camera: CameraModel, port: str) -> None:
-    """ValueError where a picture is not as large as those of a camera."""
+    """Raise ValueError if an image does not have the size of a camera."""
     shape = frame.image.shape[:2]
     if shape != (camera.height, camera.width):
         raise ValueError(
@@ -45,7 +45,7 @@ def require_size(frame: Frame, camera: CameraModel, port: str) -> None:
 def stereo_camera(
     frame: Frame, port: str, *, baseline_m: float, group: Mapping[str, Any] | None = None
 ) -> StereoCamera:
-    """The camera of a left picture at a baseline, as far as a group of settings (StereoCamera) tells no other."""
+    """Return the camera of a left image at a baseline, unless a group of settings (StereoCamera) has another one."""
     parameters = {} if group is None else group
     baseline = parameters.get("Baseline", UNSET) if parameters.get("Baseline", UNSET) != UNSET else baseline_m
     if not baseline > 0:
@@ -58,7 +58,7 @@ def stereo_camera(
 
 
 def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:
-    """The grey values (h, w) of a picture; ValueError where it has none."""
+    """Return the grey values (h, w) of an image; ValueError if it has none."""
     image: NDArray[Any] = frame.image
     if image.size == 0:
         raise ValueError(f"{port}: expected an image, got one of {' x '.join(map(str, image.shape))} pixels")
@@ -75,7 +75,7 @@ def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:
 def grey_pair(
     first: Frame, second: Frame, ports: tuple[str, str] = ("left", "right")
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The grey values of two pictures of one size."""
+    """Return the grey values of two images of one size."""
     images = grey_of(first, ports[0]), grey_of(second, ports[1])
     if images[0].shape != images[1].shape:
         sizes = [" x ".join(map(str, image.shape[::-1])) for image in images]

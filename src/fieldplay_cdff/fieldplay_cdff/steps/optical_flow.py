@@ -16,10 +16,10 @@ PORTS = ("sourceFrame", "sinkFrame")
 
 @implements("FeaturesTracking2D")
 class PyramidTracker(Step):
-    """Points followed by the slopes of grey values, from coarse to fine; one that is not found on the way back goes.
+    """Pyramidal Lucas-Kanade tracking; a point that fails the forward-backward check is removed.
 
-    With the points (n, 3) that features are pictures of, in the earlier camera, and the pose that the later one is
-    expected to have in it, they are looked for where they then would be.
+    With the 3D points (n, 3) of the features in the previous camera, and the predicted pose of the next camera in
+    the previous one, the search starts at the projected positions.
     """
 
     optional = ("points", "step")
@@ -43,9 +43,9 @@ class PyramidTracker(Step):
 
 @implements("MatchRefinement")
 class LucasKanade(Step):
-    """Matches whose sink is moved by parts of a pixel to where the picture looks most as it does about the source.
+    """Matches refined to a fraction of a pixel: the sink moves to where its patch is most like that of the source.
 
-    Those that would move too far, or leave the picture, go. Quality: the share that stays.
+    Those that would move too far, or leave the image, are removed. Quality: the fraction that remains.
     """
 
     def process(self, *, sourceFrame: Frame, sinkFrame: Frame, matches: Matches2D) -> Ports:

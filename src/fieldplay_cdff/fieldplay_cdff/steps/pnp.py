@@ -20,14 +20,14 @@ from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features2D
 from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
-SAMPLED = 4  # three give up to four poses, of which the fourth one tells the right one
-ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, at last and before
-SMALL = 1e-10  # a step with which it is over
+SAMPLED = 4  # P3P has up to four poses, of which the fourth match selects the right one
+ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, in the final refinement and before
+SMALL = 1e-10  # a step at which it has converged
 MISSED = 1e-3  # the chance of having missed the best pose, with which no more is tried
 AT_ONCE = 20  # poses that are tried
 MIN_ROUNDS = 60
 SEARCHED = 150  # matches by which poses are compared, before all of them count
-SPOILT = 4  # of so many samples of right matches one tells a pose that is near enough
+SPOILT = 4  # one of so many samples of correct matches gives a sufficiently accurate pose
 NEAREST_M = 1e-3
 FAILED: Ports = {"success": False}
 Mask = NDArray[np.bool_]
@@ -50,7 +50,7 @@ class Misses(NamedTuple):
 
     errors: Array  # (.., n, 2), of deviation 1
     slopes: Array  # (.., n, 2, 3), by the point in the camera
-    reach: Array  # (.., n), how many pixels a deviation of 1 is along the ray's picture
+    reach: Array  # (.., n), how many pixels a deviation of 1 along the ray is in the image
 
     @property
     def lengths(self) -> Array:
@@ -78,9 +78,9 @@ def misses(sights: Sights, poses: Array) -> Misses:
 
 
 def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np.random.Generator) -> Array | None:
-    """camera_T_points (4, 4) with which most matches agree, of those that begin with four; None where none tell a pose.
+    """Return camera_T_points (4, 4) with most inliers, from samples of four; None if no sample has a pose.
 
-    Four points whose depths are off tell a pose that is off: the best of some is refined before it is compared.
+    Four points with depth errors have a pose with errors: the best of some is refined before it is compared.
     """
     best, minimum, tried, requested = None, np.inf, 0, rounds
     while tried < requested:

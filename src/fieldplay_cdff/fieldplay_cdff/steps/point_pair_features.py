@@ -1,6 +1,6 @@
-"""Where a model stands in a scene by pairs of points with normals: a pair that is alike in both tells a whole pose.
+"""Model localisation by point pair features: a pair of points with normals that matches determines a complete pose.
 
-How normals are signed does not matter: a model is seen from outside, and so is a scene, but neither says so.
+The sign of normals does not matter: a model is seen from outside, and so is a scene, but neither determines it.
 """
 
 from typing import NamedTuple
@@ -28,8 +28,8 @@ LENGTHS = (0.25, 0.75)  # of the model's size, of pairs
 SLOTS = 16  # more than there are of a cosine
 FLAT_PAIR = 0.95  # cosine of normals of a pair that may be anywhere on a plane
 SAME_NORMAL = 0.85
-MIN_WIDTH = 0.2  # of a normal across a pair, which tells how the pair is turned about itself
-STAGES = ((24, 3000), (120, 200))  # how many points of the model judge poses, how many of these are judged further
+MIN_WIDTH = 0.2  # of a normal across a pair, which determines the rotation of the pair about its axis
+STAGES = ((24, 3000), (120, 200))  # how many points of the model score poses, how many of these poses go on
 REFINEMENTS = (2.0, 2.0, 1.0, 1.0, 1.0, 1.0)  # tolerances within which points are drawn to planes
 FINAL_POINT, FINAL_PLANE = 1.5, 0.3  # tolerances from a point and from its plane, in the end
 AT_ONCE = 400_000
@@ -86,7 +86,7 @@ class SurfaceNormals3D(Step):
 
 @implements("FeaturesMatching3D")
 class OrientedPairs(DescribedMatch):
-    """From pairs of points with normals, judged by how much of the model's surface lies on that of the scene."""
+    """Point pair features, scored by the fraction of the model's surface that lies on that of the scene."""
 
     def match(self, source: Features3D, sink: Features3D) -> Ports:
         model, scene = (Surface(each.points, each.descriptors.astype(float)) for each in (source, sink))

@@ -35,9 +35,9 @@ class ComposePose(Step):
 
     What failed, or is not believed, leaves the pose as it is. `nextPose` is what is to be expected of the next pair
     where none is lost; `motion` is where the last pair was, seen from the one that others are compared with, and how
-    it goes on, so that it can be told where it is at any time. Triggers without stamps count as one a second.
-    `accepted` tells whether others are to be compared with this one: not where it is still near the one that it was
-    compared with itself, so that a camera that stands does not drift.
+    it goes on, so that it is known at any time. Triggers without stamps count as one a second.
+    `accepted` is whether the next pairs are compared with this one: not while it is still near the one that it was
+    compared with itself, so that a static camera does not drift.
     """
 
     keeps_state = True

@@ -29,7 +29,7 @@ def frames_of(maps: int) -> int:
 
 @implements("Transform3DEstimation")
 class LeastSquaresMinimization(Step):
-    """Each transform alone, by least squares; NaN where its points do not tell it well enough."""
+    """Each transform alone, by least squares; NaN if its points do not determine it well enough."""
 
     def process(self, *, matches: Sequence[Matches3D]) -> Ports:
         frames = frames_of(len(matches))

@@ -1,4 +1,4 @@
-"""Steps on circles, lines, ellipses and other shapes in pictures."""
+"""Steps on circles, lines, ellipses and other shapes in images."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ Contour = NDArray[np.int32]
 
 
 def contours_of(binary: NDArray[np.uint8], least_area: float) -> list[Contour]:
-    """Outlines of what is white and of the holes in it, of at least so many pixels; not that of the whole picture."""
+    """Return contours of white regions and their holes, of at least so many pixels, without the image border."""
     contours, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
     large = [np.asarray(contour, np.int32) for contour in contours if cv2.contourArea(contour) > least_area]
     return [contour for contour in large if cv2.boundingRect(contour)[2:] != binary.shape[::-1]]
@@ -35,13 +35,13 @@ def unlikeness(first: Contour, second: Contour) -> float:
 
 
 def black_and_white(grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """White where a picture is brighter than the threshold that parts its values best (Otsu)."""
+    """Binarise an image by Otsu's threshold; brighter pixels are white."""
     return np.asarray(cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)[1], np.uint8)
 
 
 @implements("PrimitiveFinder")
 class BasicPrimitiveFinder(Step):
-    """Circles (x, y, r), lines (x1, y1, x2, y2) or ellipses (x, y, width, height, angle in degrees) of a picture."""
+    """Circles (x, y, r), lines (x1, y1, x2, y2) or ellipses (x, y, width, height, angle in degrees) of an image."""
 
     def process(self, *, image: Frame, primitive: str) -> Ports:
         finders: dict[str, Callable[[NDArray[np.uint8]], list[Array]]] = {
@@ -90,7 +90,7 @@ def _rows(shapes: Any, count: int) -> list[Array]:
 
 @implements("PrimitiveMatching")
 class HuInvariants(Step):
-    """Which of the named templates, pictures in a folder, are in a picture: best first, with their outlines drawn."""
+    """Finds which of the named template images in a folder are in an image: best first, with contours drawn."""
 
     def configure(self) -> None:
         folder = self.general["TemplatesFolder"]

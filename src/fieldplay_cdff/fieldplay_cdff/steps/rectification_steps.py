@@ -1,4 +1,4 @@
-"""Steps that take the lens out of pictures, and turn those of a pair so that their rows are the same."""
+"""Steps that undistort images and rectify pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ class StereoCalibration(NamedTuple):
 
 
 def maps_to(camera: CameraModel, seen: CameraModel, turn: Array | None = None) -> Maps:
-    """Where the pixels (h, w) of a camera without lens are in the picture of one with, turned by a rotation (3, 3)."""
+    """Return the pixels (h, w) of an undistorted camera in the distorted image, after a rotation (3, 3)."""
     turned = np.eye(3) if turn is None else turn
     model, size = "fisheye" if camera.kind == FISHEYE else "", (seen.width, seen.height)
     first, second = undistortion_maps(
@@ -92,7 +92,7 @@ class RemapStep(Step):
 
 
 def camera_from_groups(settings: Mapping[str, Mapping[str, Any]], frame: Frame, size: tuple[int, int]) -> CameraModel:
-    """The camera that the groups CameraMatrix and Distortion tell, where they tell one, else the picture's own."""
+    """Return the camera of the groups CameraMatrix and Distortion if they are set, else that of the image."""
     if settings["CameraMatrix"]["FocalLengthX"] == UNSET:
         return camera_of(frame, "image")
     options = settings["Distortion"]
@@ -105,7 +105,7 @@ def camera_from_groups(settings: Mapping[str, Mapping[str, Any]], frame: Frame, 
 
 @implements("ImageFiltering")
 class ImageUndistortion(RemapStep):
-    """A picture without what the lens bends, by the same matrix."""
+    """Undistorts an image with an unchanged camera matrix."""
 
     def configure(self) -> None:
         super().configure()
@@ -128,7 +128,7 @@ def _size(frame: Frame) -> tuple[int, int]:
 
 @implements("ImageFiltering")
 class ImageUndistortionRectification(RemapStep):
-    """A picture without the lens and turned: by the settings' camera, by maps in a file, or by its own camera."""
+    """Undistorts and rectifies an image: by the settings' camera, by maps in a file, or by its own camera."""
 
     def configure(self) -> None:
         super().configure()
@@ -180,7 +180,7 @@ def _numbers_of(path: Path, *names: str) -> list[Array]:
 
 @implements("ImageRectification")
 class ImageRectification(RemapStep):
-    """A picture without what its own camera's lens bends; `scaling` 0 shows only known pixels, 1 all that there are."""
+    """Undistorts an image by its own camera; `scaling` 0 keeps only valid pixels, 1 keeps all."""
 
     def process(self, *, originalImage: Frame) -> Ports:
         options = self.settings["ImageRectificationParams"]
@@ -217,9 +217,9 @@ def _target_camera(camera: CameraModel, size: tuple[int, int], scaling: float, *
 
 @implements("StereoRectification")
 class StereoRectification(RemapStep):
-    """A pair turned so that what is in a row of the left picture is in the same of the right one.
+    """Rectifies a pair, so that a point has the same row in both images.
 
-    Where the cameras stand is in a file of `calibrationFilePath`; without one they are taken to look the same way.
+    The file `calibrationFilePath` holds the poses of the cameras; without one they have the same orientation.
     """
 
     def configure(self) -> None:
@@ -279,7 +279,7 @@ def rectify(
 
 
 def calibration_of(path: Path) -> StereoCalibration:
-    """What a file of OpenCV, or the only .yml of a folder, tells of two cameras; UsageError where it does not."""
+    """Read two cameras from an OpenCV file, or from the only .yml of a folder; UsageError if that fails."""
     files = sorted(path.glob("*.yml")) if path.is_dir() else [path]
     if len(files) != 1:
         names = ", ".join(file.name for file in files) or "none"

@@ -283,11 +283,11 @@ class IcpMatcher(Registration):
 
 @implements("ReliefMeasurement")
 class SurfaceRelief(Step):
-    """Whether the surfaces of a cloud tell where it stands by more than the noise of a camera's matcher does.
+    """Measures whether the surfaces of a cloud determine its pose beyond the noise of stereo matching.
 
-    That noise goes with the camera: clouds of flat ground fit best where the camera is thought not to have moved. Of
-    each direction of a step the normals tell the mean of their squared share in it; `relief` is the least of these by
-    what the unevenness about a point alone would tilt its normal.
+    That noise moves with the camera: clouds of flat ground fit best if the camera is assumed static. For each
+    direction of a step it takes the mean over the normals of their squared component in it; `relief` is the minimum
+    of these divided by the value that the unevenness of points alone would give.
     """
 
     def process(self, *, pointCloud: Cloud) -> Ports:

@@ -53,7 +53,7 @@ class Parameter:
     allows_auto: bool = False
 
     def value(self, raw: Any, label: str) -> Any:
-        """What was given, as the type that the parameter has; UsageError tells what it should be."""
+        """Convert a value to the type of the parameter; UsageError names the expected type."""
         if self.allows_auto and (raw is None or raw == AUTO):
             return None
         kind = type(self.default if self.model is None else self.model)
@@ -123,7 +123,7 @@ class Step:
         return self.settings[GENERAL]
 
     def configure(self) -> None:
-        """Make ready what the settings tell; UsageError where they do not fit each other."""
+        """Prepare the step from its settings; UsageError if these contradict each other."""
 
     def reset(self) -> None:
         """Know nothing of what came before."""
@@ -162,7 +162,7 @@ def steps() -> Mapping[tuple[str, str], type[Step]]:
 
 
 def step_of(dfn: str, implementation: str) -> type[Step]:
-    """The step that does a DFN; UsageError tells which there are."""
+    """Return the step that implements a DFN; UsageError lists the known ones."""
     step = steps().get((dfn, implementation))
     if step is None:
         there = [name for kind, name in _STEPS if kind == dfn]

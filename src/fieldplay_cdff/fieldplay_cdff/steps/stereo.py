@@ -71,7 +71,7 @@ def check_smoothness(name: str, first: int, second: int) -> None:
 
 
 def points_of(image: NDArray[Any], matrix: Array, *, scale: float, offset: float = 0.0) -> NDArray[np.float32]:
-    """Points (h, w, 3) by Q of a picture of disparities, of which disparity = (pixel - offset) / scale."""
+    """Reproject a disparity image to points (h, w, 3) by Q, where disparity = (pixel - offset) / scale."""
     pixels = np.eye(4)
     pixels[2, 2:] = 1 / scale, -offset / scale
     numbers = image if image.dtype in (np.int16, np.float32) else image.astype(np.float32)
@@ -123,7 +123,7 @@ def _check_block(name: str, size: int) -> None:
 
 
 class CloudOfDisparities(Step):
-    """The points of a picture of disparities, row by row, where it has any."""
+    """The valid points of a disparity image, row by row."""
 
     def cloud(self, frame: Frame) -> tuple[Cloud, Mask]:
         """The cloud, and the pixels (h, w) that have a point."""

@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 
 @implements("MatchJoining")
 class JoinMatches(Step):
-    """Points of a pair, and the pixels in a later picture that its left pixels are matched with; few tell nothing."""
+    """Points of a pair, and the matches of its left pixels in a later image; too few determine nothing."""
 
     def process(self, *, stereoMatches: Matches2D, points: Cloud, matches: Matches2D) -> Ports:
         _require_alike(stereoMatches, points)
@@ -40,7 +40,7 @@ class JoinMatches(Step):
 
 @dataclass(frozen=True, eq=False)
 class TrackedPair:
-    """What was seen in both pictures of a pair: pixels, points, and the tracks that they belong to (n,)."""
+    """What both images of a pair observe: pixels, points, and the tracks that they belong to (n,)."""
 
     left: Array
     right: Array
@@ -52,8 +52,8 @@ class TrackedPair:
 class TracksOfMatches(Step):
     """Matches between the last pairs, all with all, the newest first, of matches from each pair to the next.
 
-    Pictures are ordered left and right of the newest pair, left and right of the one before, and so on; maps (1, 2),
-    (1, 3) .. (2, 3) .. of them. What was seen in two pairs counts, it need not be in all.
+    Images are ordered left and right of the newest pair, left and right of the previous one, and so on; maps (1, 2),
+    (1, 3) .. (2, 3) .. of them. Points that two pairs observe count, they need not be in all.
     """
 
     keeps_state = True

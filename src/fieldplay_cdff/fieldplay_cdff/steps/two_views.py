@@ -1,4 +1,4 @@
-"""Steps on pixels of the same things in two pictures, or of known points in one."""
+"""Steps on the pixels of the same points in two images, or of known points in one."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -91,9 +91,9 @@ def _finite(*pixels: Array) -> Mask:
 
 @implements("PointCloudReconstruction2DTo3D")
 class Triangulation(Step):
-    """Points of matches between two pictures, in the first camera; `pose` is that of the second in the first.
+    """Triangulates matches between two images, in the first camera; `pose` is that of the second in the first.
 
-    A point goes, or is NaN, when it is not in front of both, or projects too far from its pixels.
+    A point is removed, or NaN, if it is not in front of both, or if its reprojection error is too large.
     """
 
     camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left", "SecondCameraMatrix": "right"}
@@ -114,9 +114,9 @@ class Triangulation(Step):
 
 @implements("PointCloudReconstruction2DTo3D")
 class DisparityTriangulation(Step):
-    """Points of matches of a rectified pair on the very rays of their first pixels, as far away as the columns tell.
+    """Triangulates matches of a rectified pair: on the exact rays of their first pixels, with depth from disparity.
 
-    Such a point projects onto its first pixel, whatever is wrong with the rows: who compares it with later pictures
+    Such a point projects onto its first pixel, whatever its row error is, so that a comparison with later images
     does not take that for a motion. It is NaN where the second pixel does not lie to the left, or in another row.
     """
 
@@ -133,7 +133,7 @@ class DisparityTriangulation(Step):
 
 @implements("FundamentalMatrixComputation")
 class FundamentalMatrixRansac(Step):
-    """What two pictures of one scene tell of where the cameras stand: x'^T F x = 0, of norm 1, F33 not below 0.
+    """The fundamental matrix of two images of one scene: x'^T F x = 0, of norm 1, F33 not below 0.
 
     Inliers are pairs whose Sampson distance is below MaximumSymmetricEpipolarDistance. At least 8 of them.
     """

@@ -21,11 +21,11 @@ def _nothing(*shape: int) -> Array:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frame:
-    """A picture (h, w) or (h, w, 3) with what is known of its camera.
+    """An image (h, w) or (h, w, 3) with what is known of its camera.
 
-    `encoding` is as in sensor_msgs/Image: mono8, rgb8, bgr8, 32FC1, 16SC1. Of a picture of disparities `scale` and
+    `encoding` is as in sensor_msgs/Image: mono8, rgb8, bgr8, 32FC1, 16SC1. For a disparity image `scale` and
     `offset` make pixels of them: disparity = (pixel - offset) / scale. `baseline_m` is how far the camera of the right
-    picture of a pair is from that of the left.
+    image of a pair is from that of the left.
     """
 
     image: NDArray[Any]
@@ -39,7 +39,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FramePair:
-    """Pictures of a stereo camera."""
+    """The images of a stereo camera."""
 
     left: Frame
     right: Frame
@@ -53,8 +53,8 @@ class FramePair:
 class Cloud:
     """Points (n, 3), and what more is known of each: normals (n, 3), intensity (n,), colours (n, 3) as rgb8.
 
-    `counts` (n,) are the points that each is the mean of. Of an ordered cloud rows may be NaN: their places tell which
-    pixels they belong to.
+    `counts` (n,) are the points that each is the mean of. An ordered cloud may have NaN rows: the row index is the
+    pixel index.
     """
 
     points: Array
@@ -103,7 +103,7 @@ class Features3D:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Matches2D:
-    """Pixels (n, 2) of the same things in two pictures; how sure each is, 0 to 1; all distances, if they are known."""
+    """Pixels (n, 2) of the same points in two images; the confidence of each, 0 to 1; all distances, if known."""
 
     source: Array
     sink: Array

@@ -1,4 +1,4 @@
-"""A rover of known wheels: which two circles of a picture are the wheels of its side, and where it is by them."""
+"""Localisation of a rover by its wheels: which two circles of an image are the wheels of one side, and its pose."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -20,10 +20,10 @@ from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Frame, State
 
 MM = 1e-3
-DEFAULT_BASELINE_M = 0.2  # published: the picture's own holds where it has one
+DEFAULT_BASELINE_M = 0.2  # published: the baseline of the image is used if it has one
 MANA = "MANA"  # its depths are disparities
 WHEEL_NOISE, BLOB_NOISE, PROCESS_NOISE = 1e-3, 1e-1, 1e-3
-BY_BLOB = 0.5  # the quality of a pose that what moves has told, not wheels
+BY_BLOB = 0.5  # the quality of a pose from the moving region alone, without wheels
 FOREGROUND_ABOVE, MIN_BLOB = 100, 100  # grey value; height in pixels
 UP = np.array([0.0, -1.0, 0.0])  # in an optical frame
 PIXEL_NOISE, PIXEL_STEP, SIZE_STEP = 0.1, 5.0, 0.01  # variances of what a circle is measured by, and moves by
@@ -35,9 +35,9 @@ NS = 1e-9
 LOST: Ports = {"success": False, "quality": 0.0}
 
 
-# Steps that tell where a robot is from the circles that its wheels make in a picture.
+# Steps that estimate the pose of a robot from the circles of its wheels in an image.
 #
-# Poses are those of the robot in the camera: x where it heads to, z up.
+# Poses are those of the robot in the camera: x forward, z up.
 
 
 class DepthImage(NamedTuple):
@@ -59,7 +59,7 @@ class DepthImage(NamedTuple):
 
 
 def depth_image(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np.inf) -> DepthImage:
-    """The depths of a picture of them (m, or mm as 16UC1), or of disparities where a baseline is told."""
+    """Return depths from a depth image (m, or mm as 16UC1), or from disparities if a baseline is given."""
     matrix = camera_of(frame, "depth").matrix
     if frame.image.ndim != 2:
         raise ValueError(f"depth: expected depths (h, w), got {frame.image.shape}")
@@ -91,10 +91,10 @@ def circles_of(primitives: Sequence[Array]) -> Array:
 
 @implements("PoseEstimator")
 class PrimitivesPoseEstimator(Step):
-    """The pose of what makes one circle, followed from picture to picture.
+    """The pose of an object with one circle, tracked from image to image.
 
     Of the circles that nearest to the last is taken; one further than MaxDistance away is not believed. The first
-    NumFrames pictures only tell where to begin. The heading is along the surface, to where the circle moves.
+    NumFrames images only initialise the position. The heading is along the surface, to where the circle moves.
     """
 
     keeps_state = True
@@ -149,7 +149,7 @@ class PrimitivesPoseEstimator(Step):
 
 
 class Wheels(NamedTuple):
-    """Two wheels, the left one first, as circles in the picture."""
+    """Two wheels, the left one first, as circles in the image."""
 
     left: Array
     right: Array
@@ -199,9 +199,9 @@ class PoseFilter:
 
 @implements("PoseEstimator")
 class WheeledRobotPoseEstimator(Step):
-    """The pose of a robot by two of its wheels; where they are not seen by what moves, if told so, or by prediction.
+    """The pose of a robot by two of its wheels; without them by the moving region, if enabled, or by prediction.
 
-    The robot is midway between the wheels, and heads from one to the other, to where they move. `success` tells whether
+    The robot is midway between the wheels, and heads from one to the other, to where they move. `success` is whether
     anything of it was seen.
     """
 
@@ -249,7 +249,7 @@ class WheeledRobotPoseEstimator(Step):
         known.correct(values, noise)
 
     def _by_wheels(self, image: DepthImage, wheels: Wheels) -> Array | None:
-        """Position and angles (6,), or the position alone (3,) where the depths tell no more."""
+        """Return position and angles (6,), or the position alone (3,) if the depths do not determine more."""
         left, right = image.point(wheels.left[:2]), image.point(wheels.right[:2])
         if left is None or right is None:
             return None
@@ -258,7 +258,7 @@ class WheeledRobotPoseEstimator(Step):
             self._is_leftwards = bool(left[0] < self._left_m)
         self._left_m = float(left[0])
         along = wheels.right[:2] - wheels.left[:2]
-        aside = np.array([along[1], -along[0]]) / np.linalg.norm(along) * wheels.left[2] / 4  # upwards in the picture
+        aside = np.array([along[1], -along[0]]) / np.linalg.norm(along) * wheels.left[2] / 4  # upwards in the image
         above, below = image.point(wheels.left[:2] + aside), image.point(wheels.left[:2] - aside)
         if above is None or below is None or np.allclose(left, right):
             return position
@@ -268,7 +268,7 @@ class WheeledRobotPoseEstimator(Step):
 
 
 def blob_middle(grey: NDArray[np.uint8]) -> Array | None:
-    """The middle u v of what is bright in a picture, if it is high enough to be a robot and no shadow."""
+    """Return the centre u v of the bright region of an image, if it is high enough to be a robot and no shadow."""
     mask = (grey > FOREGROUND_ABOVE).astype(np.uint8)
     rows = np.flatnonzero(mask.any(axis=1))
     if not len(rows) or rows[-1] - rows[0] < MIN_BLOB:
@@ -297,7 +297,7 @@ class WheelPair(NamedTuple):
 
 @implements("WheelLocalisation")
 class WheelPairs(Step):
-    """Where a rover is by the two wheels of the side that it shows, of what moves in the picture.
+    """The pose of a rover by the two wheels of its visible side, in the moving region of the image.
 
     Their distance, size and common plane must be those of the model. It heads to where it moved at first; before it
     has moved, and where it is not found, `success` is false and nothing is measured.

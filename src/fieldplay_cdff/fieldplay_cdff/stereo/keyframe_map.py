@@ -23,9 +23,9 @@ from fieldplay_cdff.stereo.pose_track import transport_covariance
 Codes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 BITS, NUMBERS = 256, 128  # of a code, of a SIFT descriptor
-WINDOW, LEVELS = 21, 4  # px and further levels, with which points are followed into the right picture
-RETURN_PX, ROW_PX = 0.5, 1.0  # by which a way back, and a row, may be off
-MIN_PX = 1.0  # of disparity: what is further away tells no distance
+WINDOW, LEVELS = 21, 4  # px and further levels, with which points are tracked into the right image
+RETURN_PX, ROW_PX = 0.5, 1.0  # by which the forward-backward check, and a row, may be off
+MIN_PX = 1.0  # of disparity: what is further away has no usable depth
 FEW = 1e-9
 METRES_PER_RAD = 2.0  # as much as which a turn counts where keyframes are compared
 _DRAWN = hashlib.shake_256(b"signs of codes").digest(NUMBERS * BITS // 8)
@@ -34,7 +34,7 @@ BIT_SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class View:
-    """What is known again of a pair: pixels (n, 2) of the left picture, points (n, 3) before it, codes (n, 32)."""
+    """The features of a pair for recognition: pixels (n, 2) of the left image, points (n, 3) and codes (n, 32)."""
 
     pixels: NDArray[np.float32]
     points: NDArray[np.float32]
@@ -168,7 +168,7 @@ class KeyframeMap:
     """Keyframes by number, what was measured between them, and all other pairs, each hung on a keyframe."""
 
     camera: StereoCamera
-    size: tuple[int, int]  # of the pictures, px
+    size: tuple[int, int]  # of the images, px
     keyframes: dict[int, Keyframe] = field(default_factory=dict)
     edges: list[KeyframeEdge] = field(default_factory=list)
     frames: list[RelativeFrame] = field(default_factory=list)
@@ -230,7 +230,7 @@ class KeyframeMap:
         return [numbers[row] for row in rows[np.argsort(far[rows], kind="stable")]]
 
     def redundant_keyframe(self, kept_numbers: Sequence[int]) -> int:
-        """The keyframe that is nearest to another one, which tells least; those to be kept and the first one stay."""
+        """Return the most redundant keyframe, nearest to another one; those to be kept and the first one stay."""
         poses, numbers = self.poses, list(self.keyframes)
         shifts = np.linalg.norm(poses[:, None, :3, 3] - poses[None, :, :3, 3], axis=-1)
         cosines = (np.einsum("aij,bij->ab", poses[:, :3, :3], poses[:, :3, :3], optimize=True) - 1) / 2

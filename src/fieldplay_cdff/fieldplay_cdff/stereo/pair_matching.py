@@ -237,7 +237,7 @@ class PairMatcher:
         return StereoTracks(key.pixels[rows], key.disparities[rows], pixels, new)
 
     def _refine(self, tracks: StereoTracks, pose: Array, key: KeyPair) -> KeyMatch | Refusal:
-        """The motion by both images of the new pair, judged by what supports it."""
+        """Return the motion by both images of the new pair, scored by its inliers."""
         settings, correction = self.settings.refinement, self.correction
         refined = refine_motion(
             tracks, pose, self.camera, settings=settings, correction=correction, calibrates=correction.is_applied
@@ -260,7 +260,7 @@ class PairMatcher:
         return float(np.mean(refined.inliers)) * support
 
     def calibrate(self, tracks: StereoTracks, pose: Array) -> None:
-        """Take over what a motion (4, 4) and its tracks tell of the calibration."""
+        """Update the calibration from a motion (4, 4) and its tracks."""
         settings, correction = self.settings.refinement, self.correction
         both = refine_motion(tracks, pose, self.camera, settings=settings, correction=correction, calibrates=True)
         if both is not None:
@@ -404,9 +404,9 @@ def project_disparities(points: Array, step: Array, camera: StereoCamera) -> Arr
 def triangulate_disparities(
     left: Array, right: Array, matrix: Array, baseline_m: float, settings: TriangulationSettings
 ) -> Array:
-    """Points (n, 3) before the left camera, on the very rays of left pixels (n, 2), as far away as the columns tell.
+    """Return points (n, 3) in the left camera, on the exact rays of left pixels (n, 2), with depth from disparity.
 
-    Such a point projects onto its left pixel, whatever is wrong with the rows: who compares it with later images does
+    Such a point projects onto its left pixel, whatever its row error is, so that a comparison with later images does
     not take that for a motion. It is NaN where the right pixel (n, 2) does not lie to the left, or in another row.
     """
     inverse = np.linalg.inv(matrix)
@@ -457,7 +457,7 @@ def pose_from_points(
         minimum: points that must agree.
 
     Returns:
-        The pose; none where too few points tell one.
+        The pose; None if there are too few points.
     """
     if len(points) < minimum:
         return None

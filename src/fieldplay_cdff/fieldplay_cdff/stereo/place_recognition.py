@@ -1,4 +1,4 @@
-"""Places that are known again: which keyframes look alike, by words of their codes, and what their geometry tells.
+"""Place recognition: which keyframes look alike, by the visual words of their codes, and geometric verification.
 
 A word is 24 of the 256 bits of a code, eight of them to a code. The index has, for each of the eight, all words in
 order, each with the number of its keyframe: plain rows, which can be made anew from the codes.
@@ -31,13 +31,13 @@ Rows = NDArray[np.uint64]
 Indices = NDArray[np.intp]
 
 WORDS, WORD_BITS, OWNER_BITS = 8, 24, 32
-MAX_COMMON = 0.2  # of the keyframes: a word that more have tells nothing
+MAX_COMMON = 0.2  # of the keyframes: a word that more have does not discriminate
 TRIES, CERTAINTY = 400, 0.999
-CELLS = 4  # of a picture, each way, by which it is told how far points are spread
+CELLS = 4  # of an image in each direction, to measure how far points are spread
 WEIGHTS = RefinementSettings(
     pixel_deviation=0.7, disparity_deviation=0.5, offset_deviation=0.0, radial_deviation=0.0
-)  # of points that are known again by their descriptors
-FACTOR = 2.0  # on deviations that residuals tell: their errors are correlated
+)  # of points that are matched by their descriptors
+FACTOR = 2.0  # on deviations from residuals: their errors are correlated
 MIN_M, MIN_RAD = 0.008, 0.001  # no view determines a pose better
 NEAREST_M = 0.05
 
@@ -73,7 +73,7 @@ class PlaceIndex:
         self.rows = self.rows[keep_mask].reshape(WORDS, -1)
 
     def scores(self, view: View, count: int) -> dict[int, float]:
-        """How much of a view each keyframe has, of so many in all: words that few have tell more."""
+        """Return scores of keyframes for a view, of `count` keyframes in total; rare words have more weight."""
         scores: dict[int, float] = {}
         own = code_words(view.codes).astype(np.uint64) << np.uint64(OWNER_BITS)
         for row, words in zip(self.rows, own, strict=True):
@@ -99,9 +99,9 @@ def _rows(number: int, view: View) -> Rows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoopCandidate:
-    """What a view tells of another that sees the same: first_T_second, its covariance (6, 6) in the second.
+    """The relation between two views of the same place: first_T_second, its covariance (6, 6) in the second.
 
-    `points` agree with it, which are so large a `share` of those that look alike, and lie in so many `cells` of 16.
+    `points` agree with it, which are the fraction `share` of the matches, and lie in so many `cells` of 16.
     """
 
     pose: Array
@@ -125,7 +125,7 @@ class SightingSettings:
 def sighting(
     first: View, second: View, camera: StereoCamera, size: tuple[int, int], limits: SightingSettings
 ) -> LoopCandidate | None:
-    """Where a view was taken, seen from another one; None where they do not tell it.
+    """Return the pose of a view in another one; None if they do not determine it.
 
     Points of the first must be seen where the second has them, and points of the second where the first has them.
     """
@@ -203,6 +203,6 @@ def _is_seen(matrix: Array, points: Array, pixels: Array, error_px: float) -> ND
 
 
 def _cells(pixels: Array, size: tuple[int, int]) -> int:
-    """In how many of 16 cells of a picture there are pixels (n, 2)."""
+    """Return how many of 16 cells of an image contain pixels (n, 2)."""
     cells = np.clip((pixels / size * CELLS).astype(np.intp), 0, CELLS - 1)
     return len(np.unique(cells[:, 0] * CELLS + cells[:, 1]))

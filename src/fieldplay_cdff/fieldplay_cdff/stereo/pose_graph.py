@@ -1,7 +1,7 @@
 """Poses that fit best to what was measured between pairs of them.
 
 An edge is first_T_second between two rows of poses, with the covariance (6, 6) of its error, shift before turn, in the
-frame of the second. The error of an edge is what leads from what was measured to what the poses tell.
+frame of the second. The error of an edge is the transform from the measurement to that of the poses.
 """
 
 from dataclasses import dataclass

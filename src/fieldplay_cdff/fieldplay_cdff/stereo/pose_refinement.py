@@ -49,7 +49,7 @@ class RefinementSettings:
     radial_deviation: float = parameter("RadialDeviation", 1.0)  # px, of those at the border
     calibration_threshold: float = parameter("CalibrationThreshold", 0.3)  # px; what is off by less counts as exact
     offset_remaining: float = parameter("OffsetRemaining", 0.05)  # px, deviation of what stays of an offset
-    residual_factor: float = parameter("ResidualFactor", 2.5)  # on deviations that residuals tell: these are correlated
+    residual_factor: float = parameter("ResidualFactor", 2.5)  # on deviations from residuals: these are correlated
     calibration_walk: float = parameter("CalibrationWalk", 0.02)  # px, by which these may change from key to key
 
 

@@ -238,7 +238,7 @@ class StepUncertainty(NamedTuple):
     """How well a motion from the key pair is known.
 
     Args:
-        covariance: of the motion (6, 6), about the axes of its end, as the residuals tell.
+        covariance: of the motion (6, 6), about the axes of its end, from the residuals.
         scale: deviation of its length, as a fraction, by the calibration: it is the same error in all motions.
     """
 

@@ -462,7 +462,7 @@ class StereoSlam(KeyframeTracker):
         return True
 
     def _may_be(self, first: int, second: int, seen: LoopCandidate) -> bool:
-        """Whether the odometry may have drifted by as much as a place that is known again tells."""
+        """Return whether the odometry may have drifted by as much as a recognised place requires."""
         assert self._map is not None
         options, path_m = self._places, self._path_m[second] - self._path_m[first]
         expected = inverse_from_transform(self._map.keyframes[first].pose) @ self._map.keyframes[second].pose

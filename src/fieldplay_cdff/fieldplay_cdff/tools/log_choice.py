@@ -127,7 +127,7 @@ def _letters(name: str) -> str:
 
 
 def _type_of(stream: LogStream) -> str:
-    """The type as the log has it, of packed bits that of what is packed; "" where nothing tells."""
+    """Return the type as in the log, for packed bits that of their content; "" if it is unknown."""
     if stream.packing is not None:
         return stream.packing.kind
     return "" if stream.kind == BITS else stream.type or stream.kind

@@ -1,4 +1,4 @@
-"""Times and indexes as the command line has them, and times as they are told."""
+"""Parse times and indexes of the command line, and format times for output."""
 
 import re
 from datetime import datetime, timezone

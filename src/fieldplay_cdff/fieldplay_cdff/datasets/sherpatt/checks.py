@@ -34,7 +34,7 @@ CLEAR = 0.2  # difference of the mean uprightness, which is between -1 and 1
 
 
 def check_joint_names(archive: Archive) -> None:
-    """Note joints of the model that the log does not tell of, and joints of the log that the model does not have."""
+    """Note joints of the model that the log does not contain, and joints of the log that the model does not have."""
     for derived in archive.spec.derived:
         file = robot_file(archive.spec.robot)
         if derived.kind != KIND or file is None or not set(derived.streams) <= set(archive.streams):
@@ -135,7 +135,7 @@ def _first_ns(streams: list[LogStream]) -> int:
 
 
 def _upright(streams: list[LogStream]) -> bool | None:
-    """Whether a rover stands upright with w first rather than last; None where that tells nothing."""
+    """Return whether the rover is upright with w first rather than last; None if the data do not determine that."""
     for stream in streams:
         try:
             rows = SampleRows(

@@ -1,4 +1,4 @@
-"""The cameras of a log's pictures: the settings', the sample's own, or the published ones of the unit."""
+"""Camera models of a log's images: from the settings, from the sample, or the published ones of the unit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ def camera_settings(archive: Archive, settings: Mapping[str, Any]) -> dict[str, 
 
 
 def camera_from_settings(settings: CameraSettings, topic: str, width: int, height: int) -> CameraModel:
-    """A camera of pictures of a size; those of a rectified pair have no distortion, whatever the settings say."""
+    """Return the camera model for an image size; a rectified pair has no distortion, whatever the settings are."""
     fx, _, cx, _, fy, cy = settings.matrix[:6]
     is_rectified = RECTIFIED in topic
     own = (*settings.coefficients, *(0.0,) * MAX_COEFFICIENTS)[:MAX_COEFFICIENTS]
@@ -76,14 +76,14 @@ def camera_from_settings(settings: CameraSettings, topic: str, width: int, heigh
 
 
 class Cameras:
-    """Gives streams of pictures their cameras, and puts those into the archive's description."""
+    """Assigns camera models to image streams and adds them to the archive's description."""
 
     def __init__(self, archive: Archive, topics: StreamTopics, settings: Mapping[str, Any]) -> None:
         self._archive, self._topics = archive, topics
         self._cameras = camera_settings(archive, settings)
 
     def with_camera(self, item: BuiltStream) -> StreamSpec:
-        """The description of a stream of pictures with its camera: the settings', the sample's own, or none."""
+        """Return the description of an image stream with its camera: from the settings, from the sample, or none."""
         spec = item.spec
         if spec.type != IMAGE:
             return spec
@@ -107,7 +107,7 @@ class Cameras:
         return replace(self._topics.with_own_info(spec, item.log.name), camera=name)
 
     def _own_camera(self, item: BuiltStream, image: Any, shape: log_images.FrameShape) -> CameraModel | None:
-        """What a picture brings itself, else the published sample settings of its unit."""
+        """Return the calibration that an image sample contains, else the published sample settings of its unit."""
         own = log_images.intrinsics_of_frame(image)
         if own is not None:
             settings = CameraSettings(

@@ -1,4 +1,4 @@
-"""A chain's picture: the boxes and edges where the layout puts them, a headline, and what the colours mean."""
+"""The diagram of a chain: boxes and edges in the positions of the layout, a headline, and the legend of colours."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -99,7 +99,7 @@ def _title(description: Description, chain: ProcessingChain) -> str:
 
 
 def _notes(description: Description, chain: ProcessingChain) -> list[str]:
-    """What stands below: the operations, and what the form does not tell."""
+    """Return the footer: the operations, and what the form does not specify."""
     hides_chain = description.kind == DFPC and description.form == 1 and len(chain.steps) > 1
     return [*map(_operation_text, description.operations), *([FORM_1] if hides_chain else [])]
 

@@ -229,7 +229,7 @@ class _Plan:
 
 
 def layout_of(graph: Graph) -> ChainLayout:
-    """Where everything stands; beginning at 0, 0."""
+    """Return the positions of all elements, from 0, 0."""
     pairs = [(edge.source, edge.target) for edge in graph.edges]
     back = feedback_edges(len(graph.boxes), pairs)
     forward = [index for index in range(len(pairs)) if index not in back]

@@ -1,4 +1,4 @@
-"""A picture as PNG, drawn by matplotlib from the same shapes as the SVG."""
+"""A diagram as PNG, drawn by matplotlib from the same shapes as the SVG."""
 
 import io
 import warnings
@@ -18,7 +18,7 @@ from fieldplay_cdff.tools.diagrams.shapes import (
     LineShape,
 )
 
-PIXELS_PER_POINT = 2.0  # of the picture's own pixels
+PIXELS_PER_POINT = 2.0  # pixels of the PNG per pixel of the diagram
 DPI = 72.0 * PIXELS_PER_POINT
 LARGEST = 30000  # pixels of a side
 DASHES = (0, (4, 3))
@@ -26,7 +26,7 @@ ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
 def png_of(image: Drawing) -> bytes:
-    """The picture with twice as many pixels in each direction as the SVG says, or as many as fit a side."""
+    """Draw the PNG with twice as many pixels in each direction as the SVG has, or as many as fit a side."""
     dpi = min(DPI, 72.0 * LARGEST / max(image.width, image.height))
     figure = Figure(figsize=(image.width / 72, image.height / 72), dpi=dpi)
     FigureCanvasAgg(figure)

@@ -1,4 +1,4 @@
-"""What a picture is made of, in pixels from the upper left corner; SVG and PNG are both drawn from it."""
+"""The shapes of a diagram, in pixels from the upper left corner; SVG and PNG are both drawn from them."""
 
 import html
 import re
@@ -98,11 +98,11 @@ def fitting(text: str, width: float, size: float) -> str:
     return text.rstrip() + "…"
 
 
-# A picture as SVG.
+# A diagram as SVG.
 
 
 def svg_of(image: Drawing) -> str:
-    """The picture as a file of its own; tips show what is known besides."""
+    """Return the diagram as a complete SVG file; tooltips show further details."""
     width, height = _number(image.width), _number(image.height)
     head = [_tag("title", _escape(image.title)), _tag("desc", _escape(image.doc))]
     shapes = ["\n" + _element(shape) for shape in image.shapes]
