@@ -7,6 +7,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).parents[1]
 PRIVATE = re.compile(
     r"\b(told|tells?|telling|heard|hears?|judged?|aloud|outlets?|begun|beginning|laid upon|made up for|whence|"
@@ -60,6 +62,8 @@ def test_messages_have_no_private_words() -> None:
     assert [line for path in modules for line in private_words(path)] == []
 
 
+PACKAGES = ("fieldplay", "fieldplay_samples", "fieldplay_ros", "fieldplay_bringup", "fieldplay_cdff")
+TEXT_KEYS = {"doc", "note", "about", "help", "title", "description"}
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -91,15 +95,55 @@ def explanations(text: str) -> Iterator[tuple[int, str]]:
 
 
 def test_docstrings_and_comments_have_no_private_words() -> None:
-    packages = [
-        ROOT / "src" / name for name in ("fieldplay", "fieldplay_samples", "fieldplay_ros", "fieldplay_bringup")
-    ]
-    modules = [path for package in packages for path in sorted((package / package.name).rglob("*.py"))]
-    assert len(modules) > 300
+    modules = [path for package in PACKAGES for path in sorted((ROOT / "src" / package / package).rglob("*.py"))]
+    assert len(modules) > 400
     lines = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in modules
         for number, line in explanations(path.read_text("utf-8"))
         if PRIVATE.search(CODE.sub("", line))
+    ]
+    assert lines == []
+
+
+def texts_of_yaml(text: str) -> Iterator[tuple[int, str]]:
+    """The comments and the values of TEXT_KEYS in a YAML or JSON file, with their lines."""
+    quoted: set[int] = set()  # offsets within scalars, where # starts no comment
+    for token in yaml.scan(text, yaml.SafeLoader):
+        if isinstance(token, yaml.ScalarToken):
+            quoted.update(range(token.start_mark.index, token.end_mark.index))
+    for match in re.finditer(r"(?:^|(?<=\s))#.*", text, re.MULTILINE):
+        if match.start() not in quoted:
+            yield text.count("\n", 0, match.start()) + 1, match[0]
+    nodes = [yaml.compose(text, yaml.SafeLoader)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                nodes.append(value)
+                if key.value in TEXT_KEYS and isinstance(value, yaml.ScalarNode):
+                    yield value.start_mark.line + 1, value.value
+
+
+def test_comments_and_descriptions_are_read_from_yaml() -> None:
+    text = "# first\nkey: told  # second\nport: [{name: picture, doc: 'its #1'}]\n"
+    assert sorted(texts_of_yaml(text)) == [(1, "# first"), (2, "# second"), (3, "its #1")]
+
+
+def test_yaml_files_have_no_private_words() -> None:
+    files = [
+        path
+        for package in PACKAGES
+        for path in sorted((ROOT / "src" / package / package).rglob("*"))
+        if path.suffix in (".yaml", ".json") and not path.is_symlink()
+    ]
+    assert {"Reconstruction3D.yaml", "schema.json", "dfns.yaml", "sherpatt.yaml"} <= {path.name for path in files}
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {text}"
+        for path in files
+        for number, text in texts_of_yaml(path.read_text("utf-8"))
+        if PRIVATE.search(CODE.sub("", text))
     ]
     assert lines == []
