@@ -73,7 +73,7 @@ def _png(image: Drawing) -> bytes:
 
 
 def _catalogue(chosen: argparse.Namespace, description: Description, issues: list[Defect]) -> Catalogue:
-    """The known DFNs, those that are described beside the description, and those that are named."""
+    """The known DFNs, those described next to the description, and those that are named."""
     for file in chosen.dfn:
         if not file.is_file():
             raise UsageError(f"{file}: there is no such file")

@@ -216,7 +216,7 @@ def _models(arguments: Sequence[str], ports: Any) -> tuple[dict[str, Any], list[
 
 @contextmanager
 def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, data: Any, reader: Any) -> Iterator[Any]:
-    """What keeps products, where that is asked for."""
+    """The recorder of products, if requested."""
     if chosen.products is None:
         yield None
         return

@@ -82,7 +82,7 @@ def show(chosen: argparse.Namespace) -> int:
 
 
 def _show_settings(settings: Mapping[str, Any], limits: Limits, *, as_json: bool) -> None:
-    """The files of settings, where there is no log beside them."""
+    """The settings files that have no log next to them."""
     named = {file: named_entries(entries) for file, entries in settings.items()}
     if as_json:
         print_line(json.dumps(to_plain(named), indent=2, ensure_ascii=False))

@@ -432,7 +432,7 @@ def _report_double_names(reader: YamlReader, chains: list[ProcessingChain]) -> N
 def _ports(
     outer: dict[str, list[YamlValue]], *, with_connections: bool
 ) -> tuple[dict[str, tuple[Port, ...]], list[Connection]]:
-    """The ports of both ends, and the connections that stand beside them."""
+    """The ports of both ends, and the connections next to them."""
     ports: dict[str, dict[str, Port]] = {end: {} for end in CONNECTION_ENDS}
     connections: list[Connection] = []
     for end, values in outer.items():

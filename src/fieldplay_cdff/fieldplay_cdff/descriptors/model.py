@@ -14,8 +14,8 @@ from fieldplay.core.errors import closest_name
 DFN, DFPC = "DFN", "DFPC"
 PREFIX = "asn1Scc"
 FILE = Path(__file__).with_name("dfns.yaml")
-ANY = "$"  # begins the name of a type that may be any, but the same at each port that has it
-TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
+ANY = "$"  # prefix of a type that may be any, but the same at each port that has it
+TYPES_DIFFER = "type_mismatch"  # the kind of this issue
 PLAIN = re.compile("^T[_-]")  # asn1SccT_Double
 MARSHALLED = re.compile("_m$")
 ASN1 = re.compile("^asn[1l]scc")
@@ -125,7 +125,7 @@ class ProcessingChain:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a chain can be asked for from outside."""
+    """An operation of a chain that a client can call."""
 
     name: str
     doc: str = ""
@@ -135,7 +135,7 @@ class Operation:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """A DFN, or a DFPC of form 1 (connections beside the ports) or 2 (connections in the implementations).
+    """A DFN, or a DFPC of form 1 (connections next to the ports) or 2 (connections in the implementations).
 
     Of a DFN each implementation is a chain without steps.
     """

@@ -35,7 +35,7 @@ from fieldplay_cdff.steps.values import (
 ODOMETRY, POSES, IMAGE = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray", "sensor_msgs/msg/Image"
 NUMBER, TRUTH, METADATA = "std_msgs/msg/Float64", "std_msgs/msg/Bool", "nav_msgs/msg/MapMetaData"
 PATH_TYPE = "nav_msgs/msg/Path"
-CLOSURES = "closures"  # beside the keyframes of a map: two poses of each place that was known again
+CLOSURES = "closures"  # next to the keyframes of a map: two poses of each loop closure
 TYPES = {  # of messages, by those of ports
     "Pose": ODOMETRY, "TransformWithCovariance": ODOMETRY, "RigidBodyState": ODOMETRY, "PosesSequence": POSES,
     "Pointcloud": CLOUD, "Frame": IMAGE, "Map": IMAGE, "bool": TRUTH, "float": NUMBER, "double": NUMBER,

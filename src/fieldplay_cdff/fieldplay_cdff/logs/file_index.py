@@ -30,8 +30,8 @@ Table = NDArray[np.void]
 PER_BLOCK = 256  # items of a column between two places that are kept,
 LARGE_ITEM = 4096  # but for those of so many bytes: then each
 SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
-# What is known of a block: its first item and where that begins; the bytes of each item, 0 where they differ; how many
-# have a time, and how many of these are in nanoseconds; the least and the largest, NO_TIME where there is none; whether
+# The state of a block: its first item and the start of that; the bytes of each item, 0 where they differ; how many
+# have a time, and how many of these are in nanoseconds; minimum and maximum, NO_TIME where there is none; whether
 # the times are in order.
 FIELDS = ("row", "begin", "size", "known", "surely_ns", "low", "high", "is_ordered")
 BLOCK = np.dtype([(name, np.int64) for name in FIELDS])
@@ -58,7 +58,7 @@ class TooLargeError(ValueError):
 
 
 class FileWindow:
-    """A file that is read from its begin to its end; all since the mark is kept, LARGEST_ITEM bytes at most.
+    """A file that is read from start to end; all bytes since the mark are kept, LARGEST_ITEM bytes at most.
 
     One chunk is read ahead, so that the byte at a place can be seen before it is unpacked. `moved` is called with the
     place, a chunk at a time.
@@ -116,10 +116,10 @@ class FileWindow:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogColumn:
-    """One field of all samples of a flattened log: where every `step`-th item begins, and where the last ends.
+    """One field of all samples of a flattened log: where every `step`-th item starts, and where the last ends.
 
     Of names that are written once `is_constant`: then the one item is the value for all samples. If the log has a
-    fault in it, it `is_cut`: the samples from there on lack this field.
+    issue in it, it `is_cut`: the samples from there on lack this field.
     """
 
     count: int
@@ -179,7 +179,7 @@ class FileIndex:
 
 
 class GrowingBlocks:
-    """Items with their begins and times, put into blocks as they come; the last can be taken back."""
+    """Items with their start offsets and times, grouped into blocks as they arrive; the last can be taken back."""
 
     def __init__(self) -> None:
         self._starts, self._times = array("q"), array("q")  # of those that are in no block yet
@@ -282,7 +282,7 @@ def array_of(values: "array[int]") -> Int64Array:
     return np.frombuffer(values, np.int64).copy() if len(values) else np.zeros(0, np.int64)
 
 
-# The indexes of large logs, kept in a folder of the user's own: never beside a log, as archives are not written to.
+# The indexes of large logs, kept in a folder of the user: never next to a log, as archives are not written to.
 #
 # They lie in $FIELDPLAY_CACHE, else in $XDG_CACHE_HOME/fieldplay, else in ~/.cache/fieldplay. One counts as long as
 # its log has the same size and time of change. That there is none, or none can be written, costs time and nothing

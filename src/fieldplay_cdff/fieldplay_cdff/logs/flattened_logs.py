@@ -42,7 +42,7 @@ from fieldplay_cdff.logs.sample_rows import (
 )
 from fieldplay_cdff.logs.sample_times import TIMES
 
-Read = Callable[[int, int], bytes]  # begin and size
+Read = Callable[[int, int], bytes]  # start and size
 Unpack = Callable[[bytes], Any]  # one item
 MAX_BYTES = 8 << 20  # that are read at once
 READ_SIZE = 1 << 20
@@ -56,7 +56,7 @@ AT_ONCE = 1 << 16  # times
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Items:
-    """The items of a column, `count` of them before its fault if it has one: `values` unpacks them.
+    """The items of a column, `count` of them before its first issue if it has one: `values` unpacks them.
 
     Where all are of one form, `rows` (count, size) are their bytes.
     """
@@ -176,7 +176,7 @@ def samples_of_columns(part: StreamPart, start: int, end: int, read: Read, *, ar
 
 
 def own_times(part: StreamPart, start: int, end: int, read: Read) -> Int64Array:
-    """The own times (n,) of the samples begin <= index < end, NO_TIME where there are none."""
+    """The own times (n,) of the samples begin <= index < end, NO_TIME if they have none."""
     column = next((column for path, column in part.columns.items() if is_time_column(path)), None)
     if column is None:
         return np.full(end - start, NO_TIME, np.int64)
@@ -190,14 +190,14 @@ def is_time_column(path: str) -> bool:
 
 
 def samples_of_items(items: Mapping[str, Items], count: int) -> list[Any]:
-    """So many samples as they were before they were flattened; one behind the fault of a column lacks its field."""
+    """The samples as they were before flattening; a sample after the issue of a column lacks its field."""
     samples = _maps(tree_of({path: column for path, column in items.items() if column.count}), count)
     is_complete = all(column.count in (0, count) for column in items.values())
     return samples if is_complete else [_without_missing(sample) for sample in samples]
 
 
 def tree_of(items: Mapping[str, Items]) -> dict[str, Any]:
-    """What belongs to paths as maps within maps; where a path is the begin of others, these count."""
+    """The values of paths as nested maps; where a path is the prefix of others, these count."""
     tree: dict[str, Any] = {}
     for path, values in items.items():
         *outer, name = path.split("/", DEEPEST)
@@ -344,7 +344,7 @@ class ColumnRows(TreeRows):
 
 
 class _Samples(Sequence[Any]):
-    """All samples, put together when one is asked for."""
+    """All samples, each assembled on demand."""
 
     def __init__(self, items: Mapping[str, Items], count: int) -> None:
         self._items, self._count = items, count

@@ -1,4 +1,4 @@
-"""Goes through a log once, from its begin to its end or to its first fault, and remembers where everything lies."""
+"""Scans a log once, from its start to its end or to its first issue, and records the offsets of its content."""
 
 import re
 from array import array
@@ -220,7 +220,7 @@ class _ScanError(Exception):
 
 
 def index_of_log(file: BinaryIO, moved: Callable[[int], None]) -> FileIndex:
-    """The index of a log; what follows its first fault is not in it."""
+    """The index of a log up to its first issue."""
     return _Scan(file, moved).index()
 
 
@@ -266,7 +266,7 @@ class _Scan:
     _is_sample = False
 
     def _at(self, label: str, *, is_sample: bool = False) -> int:
-        """Remember where something begins."""
+        """Record the start of an item."""
         self._start = int(self._unpacker.tell())
         self._label, self._is_sample = label, is_sample
         self._window.mark(self._start)

@@ -52,7 +52,7 @@ BATCH = 64  # samples that are read at once where all are gone through,
 BATCH_BYTES = 4 << 20  # if they have no more bytes
 
 
-# Files that belong together by their names: forms and parts of one recording, and the settings beside a log.
+# Files that belong together by their names: forms and parts of one recording, and the settings next to a log.
 
 
 def recording_of(file: str) -> str:
@@ -73,7 +73,7 @@ def notes_of_recordings(streams: Iterable[LogStream]) -> Iterator[str]:
 
 
 def _gap(stream: LogStream, row: int, first: int) -> str:
-    """The time between the part that begins at a row and that before it."""
+    """The time between the part that starts at a row and the previous one."""
     before = max((int(stream.logged_ns(*rows).max()) for rows in stream.ranges(first, row)), default=NO_TIME)
     after = next(
         (int(known[0]) for rows in stream.ranges(row) if len(known := _known_times(stream.logged_ns(*rows)))), None
@@ -156,7 +156,7 @@ class Entry(NamedTuple):
 class Log(AbstractContextManager["Log"]):
     """The streams of some files by their name, and the files of settings among them.
 
-    `notes` say what is no fault, such as that two recordings are taken as one.
+    `notes` are remarks that are no issues, such as that two recordings are read as one.
     """
 
     def __init__(self, files: Files, names: Sequence[str], report: Report) -> None:
@@ -320,7 +320,7 @@ def _index(files: Files, name: str, *, before: int, total: int) -> FileIndex:
 
 
 def _with_checksum(index: FileIndex, file: InflatedFile) -> FileIndex:
-    """Add to the last fault of a packed log what zlib says of the rest of it, its checksum above all."""
+    """Add zlib's result for the rest of a packed log to its last issue, above all its checksum."""
     kind, message = index.issues[-1]
     try:
         while file.read(CHUNK):

@@ -18,7 +18,7 @@ from fieldplay_cdff.logs.sample_rows import (
 
 PLANAR, POLAR = "planar", "polar"
 MAX_CELLS = 4_000_000
-FAR_M = 1e4  # where float32 begins to lose millimetres
+FAR_M = 1e4  # where float32 starts to lose millimetres
 XYZ = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")]
 INTENSITY, RING, TIME = ("intensity", "<f4"), ("ring", "<u2"), ("time", "<f4")
 Points = NDArray[np.void]

@@ -1,4 +1,4 @@
-"""The streams of logs: their samples, read from where they lie when they are asked for."""
+"""The streams of logs: their samples, read from their offsets on demand."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -35,7 +35,7 @@ MAX_BYTES = 4 << 20  # and as far as those have no more bytes
 READ_AT_ONCE = 4 << 20  # bytes
 
 
-# The rows of a stream that lies in several files, with their times in nanoseconds, read when they are asked for.
+# The rows of a stream that is in several files, with their times in nanoseconds, read on demand.
 
 
 class FilePart(NamedTuple):
@@ -239,7 +239,7 @@ def _in_ns(times: Int64Array, unit: str) -> Int64Array:
 
 
 class Extent(NamedTuple):
-    """Rows begin <= row < end in one file, and their bytes; None of a flattened log, where these lie apart."""
+    """Rows begin <= row < end in one file, and their bytes; None for a flattened log, which has no contiguous rows."""
 
     file: str
     start: int
@@ -248,7 +248,7 @@ class Extent(NamedTuple):
 
 
 class LogStream(TimedRows):
-    """One stream of all files of a log, in the order of the files; each sample is read when it is asked for.
+    """One stream of all files of a log, in the order of the files; each sample is read on demand.
 
     Those of packed bits whose type is defined are as they would be without: `packing` says how they were packed.
     """
@@ -263,7 +263,7 @@ class LogStream(TimedRows):
         self.kind = self.packing.kind if self.packing is not None else kind_of(self.type, first)
 
     def _first(self) -> tuple[int, Any]:
-        """The first sample that has fields, and its row; where none near the begin has any, the very first."""
+        """The first sample that has fields, and its row; if none near the start has any, the very first."""
         first: list[Any] = []
         for row in chain(range(min(len(self), LOOKED_AT)), self._later_rows()):
             try:
@@ -367,7 +367,7 @@ class LogStream(TimedRows):
             yield first, min(end, len(self))
 
     def _extent(self, rows: PartRows) -> tuple[int, int]:
-        """Where the first sample begins, and where the last ends."""
+        """The start of the first sample, and the end of the last."""
         first, last = (self._offsets(rows._replace(low=row, high=row + 1)) for row in (rows.low, rows.high - 1))
         return int(first[0]), int(last[-1])
 

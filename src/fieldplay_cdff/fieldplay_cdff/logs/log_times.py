@@ -168,7 +168,7 @@ class LeavingRows(NamedTuple):
 
 
 class RowSpan(NamedTuple):
-    """Rows begin <= index < end in the order in which they leave, as a span."""
+    """Rows begin <= index < end in the order of their log times, as a span."""
 
     start: int
     end: int

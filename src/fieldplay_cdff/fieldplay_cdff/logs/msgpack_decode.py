@@ -44,14 +44,14 @@ NOTHING, FALSE, TRUE = 0xC0, 0xC2, 0xC3
 
 
 class ListHeader(NamedTuple):
-    """How many items a list says it has, and where the first begins."""
+    """The number of items in a list's header, and the offset of the first."""
 
     length: int
     start: int
 
 
 def list_header(data: bytes, offset: int) -> ListHeader | None:
-    """The header of a list that begins at a place; None if something else does, or nothing whole."""
+    """The header of a list that starts at an offset; None if something else does, or nothing complete."""
     first = data[offset] if offset < len(data) else 0
     if LIST <= first <= LIST_END:
         return ListHeader(first - LIST, offset + 1)
@@ -62,24 +62,24 @@ def list_header(data: bytes, offset: int) -> ListHeader | None:
 
 
 def is_map(first: int) -> bool:
-    """Whether an item that begins with this byte is a map."""
+    """Whether an item that starts with this byte is a map."""
     return MAP <= first <= MAP_END or first in MAPS
 
 
 def is_text(first: int) -> bool:
-    """Whether an item that begins with this byte is a text."""
+    """Whether an item that starts with this byte is a text."""
     return TEXT <= first <= TEXT_END or first in TEXTS
 
 
 class NumberList(NamedTuple):
-    """The numbers of a list, and where what follows it begins."""
+    """The numbers of a list, and the offset of what follows it."""
 
     numbers: Numbers
     end: int
 
 
 def numbers_at(data: bytes, header: ListHeader) -> NumberList | None:
-    """The numbers (count,) of a list; None where they are mixed in another way, are no numbers, or are cut off."""
+    """The numbers (count,) of a list; None if they are mixed in another way, are no numbers, or are truncated."""
     items = np.frombuffer(data, np.uint8, offset=header.start)
     if not header.length or len(items) < header.length:
         return None

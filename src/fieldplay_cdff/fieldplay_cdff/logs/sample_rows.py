@@ -78,7 +78,7 @@ def no_numbers(values: Floats) -> NDArray[np.bool_]:
 
 
 class SampleRows:
-    """Samples (n,) and what is wrong with some of them, the first fault of each; `notes` are worth knowing of them.
+    """Samples (n,) and the issues of some of them, the first of each; `notes` are remarks on them.
 
     In the place of one that cannot be read stands the error that says why.
     """
@@ -98,7 +98,7 @@ class SampleRows:
 
     @property
     def good(self) -> NDArray[np.bool_]:
-        """Which rows (n,) have no fault."""
+        """Which rows (n,) have no issue."""
         good = np.ones(len(self), bool)
         good[list(self.issues)] = False
         return good
@@ -225,7 +225,7 @@ class TemplateRows(TreeRows):
 
 
 class _Unpacked(Sequence[Any]):
-    """The samples one by one, each unpacked when it is asked for."""
+    """The samples one by one, each unpacked on demand."""
 
     def __init__(self, alike: TemplateMatch) -> None:
         self._alike = alike

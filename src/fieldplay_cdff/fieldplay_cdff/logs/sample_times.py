@@ -38,7 +38,7 @@ WHOLE = rb"([\x00-\x7f]|\xcc.|\xcd..|\xce....)"  # a whole number
 SIZES = {name: re.compile(name + WHOLE, re.DOTALL) for name in (rb"row_?[sS]ize", rb"(?:height|rows)")}
 ALIKE = 5  # first bytes of a sample, in all but the first of which others are alike
 LONGEST_NAME = 255  # bytes of a stream's
-HEAD = 20  # bytes with which a sample begins, its first name among them
+HEAD = 20  # first bytes of a sample, its first name among them
 NO_NAME = "expected the name of a field, got "
 HOLDS_ANOTHER = "it holds the next one in the place of a value"
 TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
@@ -47,10 +47,10 @@ INNER = {"metadata", "left"}  # what a sample's time may stand in
 LONGEST_PREFIX = 4096
 EIGHT_BYTES = 0xCF  # a number of eight bytes without sign follows
 WIDTH = 9  # of such
-FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number begins
+FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number starts
 FEW, MAX_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
 MAX_CACHED = 64  # of some 300 kB
-Read = Callable[[int, int], bytes]  # begin and size
+Read = Callable[[int, int], bytes]  # start and size
 
 
 # Whether a sample is damaged, which list it lacks, and whether the converter may have left that list out.
@@ -86,7 +86,7 @@ def ends_with_name(data: bytes) -> bool:
 
 
 def holds_another(data: bytes) -> bool:
-    """Whether another sample begins within one, as where a list was left out and what follows it took its place."""
+    """Whether another sample starts within one, as where a list was left out and what follows it took its place."""
     head = data[:HEAD]
     return len(head) == HEAD and is_map(head[0]) and data.find(head, 1) >= 0
 
@@ -148,7 +148,7 @@ class TimeFinder:
 
     def __init__(self, *, again: bool = False) -> None:
         self._again = again
-        self.prefix = b""  # with which samples begin, up to the eight bytes of their time
+        self.prefix = b""  # prefix of samples, up to the eight bytes of their time
 
     def time(self, data: bytes) -> int:
         """A sample's time, NO_TIME where it has none. ValueError if it is no sample such as others."""
@@ -172,7 +172,7 @@ def _valid_time(time: int) -> int:
 
 
 def times_of_samples(data: NDArray[np.uint8], offsets: Int64Array, finder: TimeFinder) -> Int64Array:
-    """The times (n,) of samples that begin and end at the places (n + 1,), up to the first that is no sample."""
+    """The times (n,) of samples that start and end at the offsets (n + 1,), up to the first that is no sample."""
     times = np.full(len(offsets) - 1, NO_TIME, np.int64)
     if not len(times):
         return times
@@ -253,7 +253,7 @@ def time_number(value: object) -> int:
 
 
 def leading_numbers(data: bytes) -> Int64Array:
-    """The numbers (n,) with which bytes begin, as far as they have eight bytes each."""
+    """The numbers (n,) at the start of byte strings that have at least eight bytes."""
     rows = np.frombuffer(data, np.uint8, len(data) // WIDTH * WIDTH).reshape(-1, WIDTH)
     other = np.flatnonzero(rows[:, 0] != EIGHT_BYTES)
     alike = int(other[0]) if len(other) else len(rows)
@@ -316,11 +316,11 @@ def _one_by_one(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
     return np.array(values, np.int64), np.array(stops, np.int64)
 
 
-# Blocks of samples, read again: where each sample begins, and when it was taken. The last of all streams are kept.
+# Blocks of samples, read again: where each sample starts, and when it was taken. The last of all streams are kept.
 
 
 class SampleBlock(NamedTuple):
-    """The samples' begins, and where the last ends (n + 1,); their times (n,); their bytes if these had to be read."""
+    """The start offsets of samples, and the end of the last (n + 1,); their times (n,); their bytes if these were read."""
 
     offsets: Int64Array
     times: Int64Array

@@ -420,7 +420,7 @@ class TopicBuilder:
         return partial(convert, w_first=log.name in self._w_first) if sample_type.has_quaternions else convert
 
     def _clouds(self, log: LogStream, sample_type: SampleType, first: FirstSample, times: RowTimes) -> Stream:
-        """Points; where their times begin before the sample's, that is the scan's end, and is moved back."""
+        """Points; where their times start before the sample's, that is the scan's end, and is moved back."""
         assert sample_type.points is not None
         points, unit_ns = sample_type.points, _unit_ns(log)
         if sample_type.earliest_ns:

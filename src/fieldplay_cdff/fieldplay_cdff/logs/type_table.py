@@ -126,7 +126,7 @@ def imu_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Imu:
 
 
 def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans:
-    """Scans in metres: +inf for what is too far, -inf too near, NaN for faults of the measurement."""
+    """Scans in metres: +inf for too far, -inf for too near, NaN for failed measurements."""
     lists = [_ranges_m(rows, row, value) for row, value in enumerate(rows.values("ranges"))]
     count = np.array([len(ranges) for ranges in lists], np.int64)
     ranges = _padded_matrix(lists)

@@ -46,7 +46,7 @@ class HeightError:
     """
 
     seen: int
-    seen_often: float  # the share of them with so many points
+    seen_often: float  # the fraction of them with so many points
     least: int
     compared: int
     offset_m: float

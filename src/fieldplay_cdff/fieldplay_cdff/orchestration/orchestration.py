@@ -1,4 +1,4 @@
-"""What the pipelines of a plan are like, which are wanted, and which transitions they need next."""
+"""The pipelines of a plan: their states, which are requested, and the transitions that they need next."""
 
 import math
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ CONFIGURE, ACTIVATE, DEACTIVATE, CLEANUP = "configure", "activate", "deactivate"
 GIVES = {CONFIGURE: INACTIVE, ACTIVATE: ACTIVE, DEACTIVATE: INACTIVE, CLEANUP: UNCONFIGURED}
 
 
-# A plan: pipelines, how many threads they may have together, which begin, and what stands in for what.
+# A plan: pipelines, their total number of threads, which are active at the start, and the fallbacks.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +278,7 @@ class Preference:
 
 
 class NeededTransition(NamedTuple):
-    """What a pipeline is to be asked for next."""
+    """A transition to request from a pipeline."""
 
     pipeline: str
     transition: str
@@ -297,7 +297,7 @@ class ManagedPipeline:
 
     @property
     def has_threads(self) -> bool:
-        """Whether it uses its threads, or will when what is under way is done."""
+        """Whether it uses its threads, or will after the current transition."""
         return self.state == ACTIVE or self.transition == ACTIVATE
 
 
@@ -332,7 +332,7 @@ class Orchestration:
         pipeline.is_requested, pipeline.message = True, ""
 
     def switch_off(self, name: str) -> None:
-        """Want a pipeline no more; UsageError where it is not wanted anyway."""
+        """Withdraw the request of a pipeline; UsageError if it is not requested."""
         pipeline = self._pipeline(name)
         if not pipeline.is_requested and pipeline.state != ACTIVE:
             raise UsageError(f"{name} is not active")
@@ -359,7 +359,7 @@ class Orchestration:
         if state != pipeline.state and pipeline.state == ACTIVE and pipeline.is_requested:
             pipeline.message = f"it became {state} by itself"
             self.news.append(f"{name}: {pipeline.message}")
-            pipeline.is_requested = state == GONE  # one that comes again is wanted still
+            pipeline.is_requested = state == GONE  # still requested when it comes back
             pipeline.quality = math.nan
         if state == GONE:
             pipeline.transition = ""
@@ -380,7 +380,7 @@ class Orchestration:
                 preference.receive_quality(quality, now_s)
 
     def start_transition(self, step: NeededTransition) -> None:
-        """Note that a transition is under way."""
+        """Mark a transition as in progress."""
         self.pipelines[step.pipeline].transition = step.transition
 
     def forget(self, name: str) -> None:
@@ -389,7 +389,7 @@ class Orchestration:
         pipeline.transition, pipeline.state = "", UNKNOWN
 
     def finish(self, step: NeededTransition, *, is_done: bool, now_s: float) -> None:
-        """A transition has ended; a pipeline that refuses it is wanted no more."""
+        """A transition has ended; a pipeline that refuses it is no longer requested."""
         pipeline = self.pipelines[step.pipeline]
         pipeline.transition = ""
         if is_done:
@@ -443,4 +443,4 @@ class Orchestration:
             pipeline.is_requested = is_requested
         fallback.message = reason if preference.is_fallen_back else ""
         if not preference.is_fallen_back and not preference.policy.keep:
-            self._running.discard(name)  # its time begins when it is active again
+            self._running.discard(name)  # its time starts when it is active again

@@ -30,7 +30,7 @@ from fieldplay_cdff.descriptors.step_packages import step_packages
 MISSING = "TODO"
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")
 DEEPEST = 8  # chains that stand in each other
-MAX_REPORTED = 20  # faults of a description
+MAX_REPORTED = 20  # issues of a description
 
 
 # What a description of form 1 lacks: the form 2 that it would need, as far as form 1 determines it.
@@ -105,7 +105,7 @@ class PipelineInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A description that is free of faults, the file that it is of, and the descriptions that are its steps.
+    """A description without issues, its file, and the descriptions that are its steps.
 
     `inner` are these by the names or files by which the description calls them; all are read and checked once.
     """
@@ -248,7 +248,7 @@ def _nested(step: str, source: Source, inner: ProcessingChain) -> dict[str, Nest
 
 
 def _file_of(path_or_name: str | Path, sibling: Path | None) -> Path:
-    """A file, beside the one that names it or among those that come with the workspace; or one of these by its name."""
+    """A file, next to the one that names it or among those of the workspace; or one of these by its name."""
     name = str(path_or_name)
     if name.endswith(ENDS) or "/" in name:
         folders = [Path()] if sibling is None else [sibling.parent, *(folder / FOLDER for folder in config_folders())]

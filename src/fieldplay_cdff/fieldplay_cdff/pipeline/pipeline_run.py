@@ -418,7 +418,7 @@ class Pipeline:
         self.failures.append(Failure(step, message, dict(stamps), in_a_row))
 
     def _check_rows(self, wave: Activation) -> None:
-        """Stop where a step failed as often in a row as is asked for."""
+        """Stop if a step failed the configured number of times in a row."""
         if self._stop_after:
             for step, count in self._in_a_row.items():
                 if count >= self._stop_after:

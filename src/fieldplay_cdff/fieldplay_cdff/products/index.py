@@ -36,7 +36,7 @@ TABLES = (
     "CREATE INDEX IF NOT EXISTS by_stamp ON products(stamp_ns, id)",
     "CREATE INDEX IF NOT EXISTS by_part ON products(part)",
 )
-Location = tuple[int, int]  # the block of a message in its bag, and where it begins there
+Location = tuple[int, int]  # the block of a message in its bag, and its start offset there
 
 
 class ProductIndexError(StoreError):
@@ -187,7 +187,7 @@ class ProductIndex:
         """Yield the products of a query, by their stamps.
 
         Raises:
-            UsageError: a place is asked for in several frames that do not compare.
+            UsageError: a query has positions, in several frames that do not compare.
         """
         self._require_comparable(query)
         if query.frame:
@@ -223,7 +223,7 @@ class ProductIndex:
                 yield each
 
     def _require_comparable(self, query: ProductQuery) -> None:
-        """Raise UsageError where places are asked for, and those of the products are in frames that do not compare."""
+        """Raise UsageError if a query has positions, and those of the products are in frames that do not compare."""
         if not query.has_place:
             return
         where, values = _condition(query, with_places=False)

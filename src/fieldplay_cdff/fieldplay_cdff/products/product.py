@@ -1,4 +1,4 @@
-"""The record of a product, and what can be asked of many."""
+"""The record of a product, and queries of many."""
 
 import hashlib
 import json
@@ -189,7 +189,7 @@ def digest_of(messages: Sequence[TypedMessage]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ProductQuery:
-    """What is asked for: all that is said must hold. Boxes and spheres take what touches them.
+    """A query: all conditions must hold. Boxes and spheres select what touches them.
 
     `start_ns` and `end_ns` are the first and last stamp; `newest` takes the last ones of what is left. Boxes and
     spheres are in `frame`, which must be in the product's chain; where it is empty, in the products' own frame, which
@@ -223,7 +223,7 @@ class ProductQuery:
         return self.box is not None or self.centre is not None
 
     def touches(self, extent: Extent | None) -> bool:
-        """Whether an extent touches the box and the sphere that are asked for."""
+        """Whether an extent touches the box and the sphere of the query."""
         if extent is None:
             return not self.has_place
         low, high = (np.array(corner) for corner in extent)

@@ -34,14 +34,14 @@ RECORDS, TEXT = "/products/record", "std_msgs/msg/String"
 PREFIX = "part_"
 TEXT_HEAD = struct.Struct("<BBHI")  # of CDR, little endian, and the length with the 0 at the end
 FIRST_ROOM = 64 << 10
-PART_BYTES, PART_PRODUCTS = 256 << 20, 1000  # after which the next part begins
-MAX_REPORTED = 3  # faults of a part
+PART_BYTES, PART_PRODUCTS = 256 << 20, 1000  # after which the next part starts
+MAX_REPORTED = 3  # issues of a part
 
 
 # The bags of a store, its parts: each a folder that is a rosbag2 bag (MCAP), written product by product.
 #
-# A product is its messages and, behind them, its record: JSON in a std_msgs/String on a topic of its own. They are in
-# the file before the next begins, so that a process that is killed loses none that it has kept.
+# A product is its messages, followed by its record: JSON in a std_msgs/String on a topic of its own. They are in
+# the file before the next starts, so that a process that is killed loses none that it has kept.
 
 
 def part_names(folder: Path) -> list[str]:
@@ -241,8 +241,9 @@ def _silent(text: str) -> None:
 class ProductStore:
     """A store that is read, and with `is_written` written to. `report` receives what was wrong and is repaired.
 
-    Several processes may write to one, each into parts of its own, and others read meanwhile. A part begins with the
-    first product, and after so many bytes or products; what a killed process has left is made whole at the next start.
+    Several processes may write to one, each into parts of its own, and others read meanwhile. A part starts with the
+    first product, and after so many bytes or products; an incomplete part of a killed process is repaired at the next
+    start.
     """
 
     def __init__(
@@ -435,7 +436,7 @@ class ProductStore:
                 writer = self._writer = self._writer or self._next_part()
                 return self._index.add(product, writer.name, writer.add(product, messages))
         except (OSError, StoreError) as error:
-            if self._writer is not None:  # the next product begins another part
+            if self._writer is not None:  # the next product starts another part
                 self._writer.abandon()
                 self._writer = None
             raise StoreError(f"a product cannot be kept in {self.folder}: {_describe(error)}") from None
@@ -480,7 +481,7 @@ class ProductStore:
         return self._reader.messages(indexed)
 
     def forget(self, query: ProductQuery) -> int:
-        """Delete the products that are asked for; how many there were.
+        """Delete the products of a query; return how many there were.
 
         The parts that held them are written anew without them, at once; one that another process writes, by that
         process when it finishes it.

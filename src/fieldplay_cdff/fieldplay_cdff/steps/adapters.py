@@ -48,7 +48,7 @@ class Previous(Step):
 
 @implements("Either")
 class Either(Step):
-    """The first of two values, or the second where that is wanted, or where the first is missing."""
+    """The first of two values, or the second if that is preferred, or if the first is missing."""
 
     optional = ("first", "second")
 

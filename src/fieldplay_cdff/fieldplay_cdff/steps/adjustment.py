@@ -23,7 +23,7 @@ from fieldplay_cdff.steps.values import Array, Cloud, Matches2D
 from fieldplay_cdff.stereo.pose_graph import Dampings, minimise_residuals
 
 NEAREST_M = 1e-3
-SOLVED = 1e-12  # by which share a sum of squares still falls at the end
+SOLVED = 1e-12  # relative decrease of the sum of squares at convergence
 DAMPINGS = Dampings(1e-4, 1e-9, 1e6)
 NEAR_FRACTION = 0.03  # of the depth: how far points of a pair may be off where a first transform is looked for
 TRIES = 200
@@ -160,7 +160,7 @@ def adjust_bundle(
 ) -> Bundle:
     """Return poses and points that fit pixels (n, k, 4) best; errors beyond `huber_px` have less weight.
 
-    Levenberg and Marquardt's way; points are solved for first (Schur's complement). The first pose stays.
+    Levenberg-Marquardt; points are eliminated first (Schur complement). The first pose stays.
     """
     start = _System(rig, pixels, poses, points, huber_px)
     system = minimise_residuals(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED)

@@ -101,7 +101,7 @@ class BackgroundExtraction(Background):
         return {"image": replace(image, image=labels.astype(np.uint8), encoding="mono8")}
 
     def _learn(self, grey: NDArray[np.uint8], is_background: Mask) -> None:
-        """Some pixels of the background replace a sample of theirs, some one of a pixel beside them."""
+        """Some pixels of the background replace one of their samples, some one of a neighbouring pixel."""
         fraction = 1 / self.general["SubsamplingFactor"]
         for is_neighbour in (False, True):
             rows, columns = np.nonzero(is_background & (self._random.random(grey.shape) < fraction))
@@ -112,7 +112,7 @@ class BackgroundExtraction(Background):
             self._samples[which, rows, columns] = values
 
     def _neighbour_pixels(self, indices: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-        """Rows and columns (2, count, ...) of pixels at most one beside those (2, 1, ...)."""
+        """Rows and columns (2, count, ...) of pixels at most one away from those (2, 1, ...)."""
         steps = self._random.integers(-1, 2, (2, count, *indices.shape[2:]))
         limits = np.reshape(np.array(self._shape) - 1, (2, *[1] * (indices.ndim - 1)))
         return np.asarray(np.clip(indices + steps, 0, limits), np.intp)

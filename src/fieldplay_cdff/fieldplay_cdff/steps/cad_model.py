@@ -14,7 +14,7 @@ from fieldplay_cdff.steps.values import Array
 
 LARGEST_M, SMALLEST_M = 100.0, 0.01  # of a body, if its file is in m
 SAME_M = 1e-6  # corners that are so near are one
-NEARER = 0.002  # by which share of the way something must be nearer to hide a point
+NEARER = 0.002  # by which fraction of the distance something must be nearer to hide a point
 AT_ONCE = 2_000_000  # pairs of rays and triangles
 
 

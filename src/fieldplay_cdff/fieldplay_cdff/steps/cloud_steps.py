@@ -104,7 +104,7 @@ class VoxelBinning(Assembly):
 
 @implements("PointCloudAssembly")
 class NeighbourPointAverage(Assembly):
-    """Stored points move half way to the new ones nearest to them, and all others as those next to them do."""
+    """Stored points move half way to their nearest new points, and all others like their neighbours."""
 
     def merge(self, stored: Cloud, new: Cloud) -> Cloud:
         radius = self.general["MaxNeighbourDistance"]
@@ -153,7 +153,7 @@ class NeighbourSinglePointAverage(Assembly):
 
 @implements("PointCloudAssembly")
 class MatcherAssembly(Assembly):
-    """Both clouds, thinned at random where more points lie in a cubic metre than are wanted."""
+    """Both clouds, downsampled at random where a cubic metre has more points than the maximum."""
 
     def merge(self, stored: Cloud, new: Cloud) -> Cloud:
         return self.alone(concatenate_clouds([stored, new]))
@@ -175,6 +175,6 @@ class MatcherAssembly(Assembly):
 
 
 def _nearest_within(points: Array, requested: Array, radius: float, threads: int) -> tuple[Indices, NDArray[np.bool_]]:
-    """The place of the nearest point for each one asked for, and whether it is within the radius."""
+    """The index of the nearest point for each query point, and whether it is within the radius."""
     distances, nearest = cKDTree(points).query(requested, distance_upper_bound=radius * NEAR, workers=threads)
     return nearest, np.isfinite(distances)

@@ -108,7 +108,7 @@ class BestDescriptorMatch(DescribedMatch):
 class Ransac3D(DescribedMatch):
     """From a few points at a time, as far apart in both, until enough of the model lies on the scene.
 
-    MaxCorrespondenceDistance may be so large that the model fits in many ways. So poses are scored within the spacing
+    MaxCorrespondenceDistance may be so large that the model fits in many poses. So poses are scored within the spacing
     of the scene's points, too, and one with an alternative that scores nearly as well is no success.
     """
 
@@ -143,7 +143,7 @@ class Ransac3D(DescribedMatch):
         return poses[best], float(scores[is_elsewhere].max(initial=0.0))
 
     def _refine(self, transform: Array) -> Array:
-        """The best pose on the way of fitting to the nearest points, within a distance that shrinks to the spacing."""
+        """The best pose of an iterative fit to the nearest points, within a distance that shrinks to the spacing."""
         best, score = transform, self._score(transform)
         near_m = min(self._limit, NEAR_SPACINGS * self._tight)
         for limit_m in np.geomspace(self._limit, near_m, STAGES):
@@ -230,7 +230,7 @@ def _turned(transform: Array, model: Array) -> Array:
 
 
 def _are_alike(one: Array, other: Array, similarity: float) -> Array:
-    """Whether all edges between points (m, n, 3) are as long as those between others, but for a share."""
+    """Whether all edges between points (m, n, 3) are as long as those between others, within a tolerance."""
     lengths, others = (np.linalg.norm(points - np.roll(points, 1, axis=1), axis=2) for points in (one, other))
     shorter, longer = np.minimum(lengths, others), np.maximum(lengths, others)
     alike: Array = ((shorter >= similarity * longer) & (shorter > 0)).all(axis=1)

@@ -39,7 +39,7 @@ Indices = NDArray[np.intp]
 
 
 class Orb(Step):
-    """What finding and describing by ORB share."""
+    """The common base of ORB detection and description."""
 
     def configure(self) -> None:
         self.orb: Any = cv2.ORB.create()
@@ -192,7 +192,7 @@ class FlannMatcher(Step):
         return nearest_of(source.descriptors, sink.descriptors, count)
 
     def probability(self, distances: Array, *, binary: bool) -> Array:
-        """How sure matches (n,) are: the share of equal bits, or a bell curve about a distance of 0."""
+        """The confidence of matches (n,): the fraction of equal bits, or a Gaussian of the distance."""
         if binary:
             return 1 - distances / BITS_OF_ORB
         return np.asarray(np.exp(-((distances / self.general["DistanceThreshold"]) ** 2) / 2))

@@ -137,7 +137,7 @@ def _rotate_state(values: Array, before: Array) -> Array:
 
 @implements("StateTransformation")
 class StateTransformation(Step):
-    """A body's state in a frame as it is in that frame's base, or the other way round; the frame counts as at rest.
+    """Transforms the state of a body from a frame into that frame's base, or back; the frame counts as static.
 
     Turns of the state are those in its frame, as increments are.
     """
@@ -160,7 +160,7 @@ class StateTransformation(Step):
 
 @implements("StateChoice")
 class NewerState(Step):
-    """The newer of two states. The second begins: where it does not say how sure it is, the settings do."""
+    """The newer of two states. The second one initialises: where it has no covariance, the settings have."""
 
     optional = ("first", "second")
 

@@ -190,7 +190,7 @@ class KMeansClustering(Step):
 
 
 def between(centres: Array) -> Array:
-    """The values half way from each to the next."""
+    """Return the midpoints between successive values."""
     halves: Array = (centres[1:] + centres[:-1]) / 2
     return halves
 

@@ -22,7 +22,7 @@ Indices = NDArray[np.intp]
 
 
 class Edges(NamedTuple):
-    """Pairs of a point (its place among those asked for) and a neighbour, in this order, and their distances in m."""
+    """Pairs of a point (its index among the query points) and a neighbour, in this order, and their distances in m."""
 
     of: Indices
     to: Indices
@@ -30,7 +30,7 @@ class Edges(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Points by the cell they lie in, cells in lexicographic order: places, and where each cell's begin among them."""
+    """Points by the cell they are in, cells in lexicographic order: indices, and the start of each cell among them."""
 
     order: Indices
     starts: Indices
@@ -97,7 +97,7 @@ def edges_within(tree: cKDTree, points: Array, radius: float) -> Edges:
 
 
 def starts_of(edges: Edges, count: int) -> Indices:
-    """Where the edges of each of `count` points begin, and the end."""
+    """The start of the edges of each of `count` points, and the end."""
     starts: Indices = np.searchsorted(edges.of, np.arange(count + 1))
     return starts
 

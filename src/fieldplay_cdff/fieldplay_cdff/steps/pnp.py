@@ -165,8 +165,8 @@ def _log_choices(count: int, some: int) -> float:
 class StereoPnpSolver(Step):
     """The pose of a camera in the frame of points that a stereo camera saw, from their pixels.
 
-    A far point is less certain than a near one, and only along its ray: across it every match counts. A pose that
-    chance may give, or that leaves open where the camera is, is none. Quality: the share of matches that agree.
+    A far point is less certain than a near one, and only along its ray: across it every match counts. A pose that is
+    due to chance, or that leaves the position open, is rejected. Quality: the inlier fraction.
     """
 
     camera_groups: ClassVar[Mapping[str, str]] = {"CameraMatrix": "left", "GeneralParameters": "right"}

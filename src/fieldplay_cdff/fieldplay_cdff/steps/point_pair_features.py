@@ -154,7 +154,7 @@ class OrientedPairs(DescribedMatch):
         return chosen[of], flat[starts[of] + (self._random.random(len(of)) * counts[of]).astype(np.intp)]
 
     def _best(self, poses: Array) -> tuple[Array, float]:
-        """The pose that brings most of the model onto the scene, and the share that then lies on it."""
+        """The pose that brings most of the model onto the scene, and the fraction that then lies on it."""
         stages = (*STAGES, (len(self._model.points), self.general["Refined"]))
         for count, best_count in stages:
             judges = self._random.permutation(len(self._model.points))[:count]
@@ -232,7 +232,7 @@ def _poses(
 
 
 def _axes(directions: Array, normal: Array) -> tuple[Array, Mask]:
-    """Axes (n, 3, 3): along ways, and as much across as normals are; whether they are enough."""
+    """Axes (n, 3, 3): along directions, and as much across as normals are; whether they are enough."""
     along = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     across = normal - np.einsum("ij,ij->i", normal, along)[:, None] * along
     width = np.linalg.norm(across, axis=1)

@@ -1,4 +1,4 @@
-"""Steps of our own that put steps of a way together, and clouds along it."""
+"""Our own steps that compose a trajectory from motions, and merge point clouds along it."""
 
 from collections import deque
 from typing import Any
@@ -120,7 +120,7 @@ class PoseHistory(Step):
 
 @implements("MergeGate")
 class MergeGate(Step):
-    """A cloud in the scene when it is to be merged: every so many pairs, after some way, or where little is known."""
+    """A cloud in the scene when it is due to be merged: every so many pairs, after some distance, or at low overlap."""
 
     keeps_state = True
     optional = ("map",)
@@ -152,7 +152,7 @@ class MergeGate(Step):
 
 
 def _overlap(cloud: Cloud, there: Cloud | None, within: float) -> float:
-    """The share of a cloud's points that have one of another within a distance."""
+    """The fraction of a cloud's points that have one of another within a distance."""
     if there is None or not len(there) or not len(cloud):
         return 0.0
     distances, _ = cKDTree(there.points).query(cloud.points, distance_upper_bound=within)

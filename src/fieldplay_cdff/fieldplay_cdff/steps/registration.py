@@ -199,7 +199,7 @@ class IcpCC(Registration):
 
 @implements("Registration3D")
 class IcpMatcher(Registration):
-    """Nearest points or planes as libpointmatcher does it: a random share of the source, the nearest part of these."""
+    """Nearest points or planes as in libpointmatcher: a random fraction of the source, the nearest of these."""
 
     def configure(self) -> None:
         without = settings_of("IcpMatcher", {})

@@ -57,8 +57,8 @@ def robust_fit(
 def plane_step(points: Array, sink: Array, normals: Array, *, held: float = 0.0) -> tuple[Array, Array]:
     """The rotation vector and the shift, each (3,), that bring points (n, 3) nearer to the planes of those of the sink.
 
-    What the planes say less of than the share `held` of what they say most of is left as it is: on a flat floor two
-    shifts and a turn.
+    Directions with less than the fraction `held` of the information of the best direction are not moved: on a flat
+    floor two shifts and a rotation.
     """
     center = points.mean(axis=0)
     scale = max(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))), FLAT)

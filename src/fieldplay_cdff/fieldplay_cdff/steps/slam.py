@@ -119,7 +119,7 @@ def _tracks(points: Cloud, projections: Features2D, camera: StereoCamera) -> Ste
 
 @implements("PoseUncertainty")
 class DriftingPose(Step):
-    """The poses of a way, each with how far it may be off by now; a way that began anew has the gap in it, too."""
+    """The poses of a trajectory with their covariance so far; a trajectory that restarted includes the gap, too."""
 
     keeps_state = True
     optional = ("pose", "accepted")
@@ -138,7 +138,7 @@ class DriftingPose(Step):
 
 
 class AmongKeyframes(Step):
-    """What the steps with a map of keyframes share: a pair, and what an odometry says of it."""
+    """The common base of the steps with a map of keyframes: a pair, and its odometry."""
 
     keeps_state = True
     optional = ("odometry", "tracked")
@@ -163,9 +163,9 @@ def _camera_of_pair(pair: FramePair) -> StereoCamera:
 
 @implements("StereoSlam")
 class KeyframeSlam(AmongKeyframes):
-    """A map that grows: a keyframe every so far; where a place is known again, all keyframes are put right.
+    """SLAM: adds a keyframe every so far; each loop closure corrects all keyframes.
 
-    `path` is the whole way as it is known by then, each time it was put right and at the end, `map` all that is known.
+    `path` is the complete trajectory, after each correction and at the end, `map` the final map.
     """
 
     def configure(self) -> None:
@@ -191,7 +191,7 @@ class KeyframeSlam(AmongKeyframes):
         return self._slam
 
     def finish(self) -> Ports:
-        """The way and the map, which is saved if that is wanted."""
+        """The trajectory and the map, which is saved if requested."""
         if self._slam is None or self._slam.map is None:
             return {}
         if self.general["SaveMap"]:

@@ -92,11 +92,11 @@ class Settings(Mapping[str, Mapping[str, Any]]):
 
 
 class Step:
-    """An implementation of a DFN: it is set once, then processes again and again.
+    """An implementation of a DFN: it is configured once, then processes inputs repeatedly.
 
-    Ports have the published names: those that go in are arguments of `process`, those that come out the keys of what it
-    returns. A port that is not in it has nothing new. ValueError shows why nothing can be made of the inputs.
-    What is random begins from `seed` with each step made.
+    Ports have the published names: inputs are arguments of `process`, outputs the keys of what it
+    returns. A missing key means no new value. ValueError has the reason why the inputs give no result.
+    The random generator starts from `seed` with each new step.
     """
 
     dfn: ClassVar[str]

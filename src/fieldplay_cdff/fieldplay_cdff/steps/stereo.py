@@ -157,7 +157,7 @@ class DisparityToPointCloudWithIntensity(CloudOfDisparities):
 
 
 class Reconstruction(Step):
-    """What both ways from a pair to a cloud share: limits, and how densely the cloud is taken."""
+    """The common part of both methods from a pair to a point cloud: limits, and the sampling density."""
 
     algorithm: ClassVar[str]
     matcher: Matcher

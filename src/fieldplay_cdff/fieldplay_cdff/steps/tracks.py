@@ -1,4 +1,4 @@
-"""Steps of our own that follow matches over several pairs, by the pixels that they share."""
+"""Our own steps that track matches over several pairs, by the pixels that they have in common."""
 
 from collections import deque
 from dataclasses import dataclass

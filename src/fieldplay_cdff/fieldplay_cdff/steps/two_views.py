@@ -215,9 +215,9 @@ def _fraction_in_front(first: Array, second: Array, second_t_first: Array, match
 
 @implements("PerspectiveNPointSolving")
 class IterativePnpSolver(Step):
-    """The pose of a camera in the frame of points, from their pixels: random samples, then the best by all that agree.
+    """The pose of a camera in the frame of points, from their pixels: RANSAC, then refinement by all inliers.
 
-    The quality is the share of those that agree.
+    The quality is the inlier fraction.
     """
 
     camera_groups: ClassVar[Mapping[str, str]] = {"CameraMatrix": "left"}

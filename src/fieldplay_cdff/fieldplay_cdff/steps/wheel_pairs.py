@@ -30,7 +30,7 @@ PIXEL_NOISE, PIXEL_STEP, SIZE_STEP = 0.1, 5.0, 0.01  # variances of what a circl
 INNER = 0.8  # of a wheel's radius, within which depths are those of its side
 MIN_SHARE, LARGEST_SHARE = 0.4, 1.4  # of a wheel's radius that a circle on it may have: a rim, or a tyre seen askew
 MIN_DEPTHS = 30  # on a wheel
-ALONG = 0.8  # the cosine of the largest angle between the heading of a rover and its first way
+ALONG = 0.8  # the cosine of the largest angle between the heading of a rover and its first motion
 NS = 1e-9
 LOST: Ports = {"success": False, "quality": 0.0}
 
@@ -156,7 +156,7 @@ class Wheels(NamedTuple):
 
 
 def wheels_of(circles: Array, robot: str) -> Wheels | None:
-    """The two lowest circles, if they are beside each other as the wheels of the robot."""
+    """The two lowest circles, if they are next to each other as the wheels of the robot."""
     if len(circles) < 2:
         return None
     lowest = circles[np.argsort(-circles[:, 1], kind="stable")[:2]]
@@ -285,9 +285,9 @@ class WheelSide(NamedTuple):
 
 
 class WheelPair(NamedTuple):
-    """Two wheels of one side of a rover: where it is (4, 4), its heading perhaps the wrong way round.
+    """Two wheels of one side of a rover: its pose (4, 4), with the heading possibly reversed.
 
-    `flatness` is the share of their points in one plane, `misfit` how far they are from what was expected: 0 is best.
+    `flatness` is the fraction of their points in one plane, `misfit` their distance from the prediction: 0 is best.
     """
 
     pose: Array
@@ -424,7 +424,7 @@ def disc_points(image: DepthImage, middle: Array, radius_px: float, depth_m: flo
 
 
 def _plane(points: Array, within_m: float) -> tuple[Array, float]:
-    """The normal (3,) of the plane through points (n, 3) about their mean; the share of them that is near it."""
+    """The normal (3,) of the plane through points (n, 3) about their mean; the fraction of them that is near it."""
     inliers = points
     for _ in range(3):
         middle = inliers.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Keyframes: pairs of a stereo camera that are kept, what is known again of each, and how they hang together.
+"""Keyframes: stored pairs of a stereo camera, their features for recognition, and the edges between them.
 
 A code is 32 bytes: the signs of 256 sums of a SIFT descriptor's numbers, so that few bits differ between what looks
 alike, and words of a place index are cut out of it.
@@ -46,7 +46,7 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class ViewSettings:
-    """What is known again of a pair."""
+    """The features of a pair for recognition."""
 
     maximum_points: int = parameter("MaximumPoints", 800)
     minimum_points: int = parameter("MinimumPoints", 80)  # of a keyframe
@@ -55,7 +55,7 @@ class ViewSettings:
 
 
 class ViewFinder:
-    """Finds what is known again of pairs: SIFT on an image made smaller by a whole number."""
+    """Extracts the features of pairs for recognition: SIFT on an image reduced by an integer factor."""
 
     def __init__(self, settings: ViewSettings) -> None:
         self._sift = cv2.SIFT.create(nfeatures=settings.maximum_points, contrastThreshold=settings.contrast)
@@ -115,7 +115,7 @@ def _empty() -> View:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Keyframe:
-    """A pair that is kept: its number, when it was taken, the left camera in the map (4, 4), what is known again."""
+    """A stored pair: its number, when it was taken, the left camera in the map (4, 4), its features."""
 
     id: int
     stamp_ns: int
@@ -125,7 +125,7 @@ class Keyframe:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KeyframeEdge:
-    """first_T_second (4, 4) between keyframes, its covariance (6, 6) in the second; whether a place was known again."""
+    """first_T_second (4, 4) between keyframes, its covariance (6, 6) in the second; whether it is a loop closure."""
 
     first: int
     second: int
@@ -145,7 +145,7 @@ class KeyframeEdge:
         )
 
     def then(self, other: "KeyframeEdge") -> "KeyframeEdge":
-        """From the first of this to the second of the other, by way of what they share."""
+        """From the first of this to the second of the other, by the keyframe that they have in common."""
         covariance = transport_covariance(self.covariance, other.measured) + other.covariance
         closes = self.is_closure or other.is_closure
         whole = self.measured @ other.measured
@@ -183,7 +183,7 @@ class KeyframeMap:
 
     @property
     def closures(self) -> list[KeyframeEdge]:
-        """Edges of places that were known again."""
+        """The edges of loop closures."""
         return [edge for edge in self.edges if edge.is_closure]
 
     def closure_poses(self) -> Array:
@@ -241,7 +241,7 @@ class KeyframeMap:
         return numbers[int(np.argmin(nearest))]
 
     def drop(self, number: int) -> None:
-        """Forget a keyframe; what hangs on it hangs on that of its neighbours to which the way is best known."""
+        """Remove a keyframe; its edges move to the neighbour with the most certain edge."""
         own = [edge if edge.first == number else edge.inverse() for edge in self._edges_of(number)]
         heir = min(own, key=lambda edge: (float(np.trace(edge.covariance)), edge.second))
         back = heir.inverse()

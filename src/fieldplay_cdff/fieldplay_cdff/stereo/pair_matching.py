@@ -303,12 +303,12 @@ def follow_points(
         source: an image (h, w).
         sink: another one of the same size.
         pixels: in the source (n, 2).
-        settings: window, levels, and by how much the way back and the row may be off.
-        expected: where the pixels may be in the sink (n, 2); else they are looked for about their own positions.
+        settings: window, levels, and the limits of the forward-backward check and of the row.
+        expected: predicted positions of the pixels in the sink (n, 2); else the search starts at their own positions.
 
     Returns:
-        Pixels of the source that are found again (m, 2), where they are in the sink (m, 2), and by how many pixels
-        the way back misses them (m,).
+        Pixels of the source that are tracked (m, 2), their positions in the sink (m, 2), and by how many pixels
+        the forward-backward check misses them (m,).
     """
     if not len(pixels):
         return pixels, pixels, np.zeros(0)

@@ -15,13 +15,13 @@ from scipy.sparse.linalg import splu
 from fieldplay.geometry.transforms import Array, inverse_from_transform, transform_from_vectors, vector_from_rotation
 
 Own = TypeVar("Own", bound="Costly")
-SOLVED = 1e-10  # by which share a sum of squares still falls at the end
+SOLVED = 1e-10  # relative decrease of the sum of squares at convergence
 SMALL = 1e-4  # rad; below it a turn's series is exact
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 
-# Levenberg and Marquardt's way to the least cost, whatever it is that costs.
+# Levenberg-Marquardt for any cost function.
 
 
 class Costly(Protocol):
@@ -43,7 +43,7 @@ class Dampings(NamedTuple):
 
 
 def minimise_residuals(system: Own, *, steps: int, dampings: Dampings, solved: float) -> Own:
-    """The system after so many steps at most, fewer where its cost falls by no more than a share at the end."""
+    """The system after at most so many steps, fewer if the relative decrease of its cost is small."""
     damping = dampings.first
     for _ in range(steps):
         candidate = system.advance(damping)
@@ -66,7 +66,7 @@ DAMPINGS = Dampings(1e-6, 1e-12, 1e6)
 class GraphEdges:
     """Rows (m, 2) of poses, what was measured between them (m, 4, 4), its covariance (m, 6, 6), and which may be wrong.
 
-    What may be wrong, as a place that is known again, weighs less the further it is off.
+    An edge that may be wrong, such as a loop closure, has less weight the larger its error is.
     """
 
     nodes: Rows
@@ -79,7 +79,7 @@ class GraphEdges:
 
 
 def poses_of_graph(poses: Array, edges: GraphEdges, *, huber: float = np.inf, most_steps: int = 50) -> Array:
-    """Poses (n, 4, 4) that fit best to edges, from some to begin with, by Levenberg and Marquardt's way.
+    """Poses (n, 4, 4) that fit edges best, from initial poses, by Levenberg-Marquardt.
 
     The first pose stays. Edges that may be wrong count with their distance, no longer its square, where they are off by
     more than `huber` deviations.

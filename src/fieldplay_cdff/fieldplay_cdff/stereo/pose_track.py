@@ -116,7 +116,7 @@ class PoseTrack:
         self._settings = settings.of_camera(0.0, 0.0)
         self._key: Array | None = None  # of the pair that others are compared with
         self._last = np.eye(4)  # of the last pair that is known
-        self._step = np.eye(4)  # from pair to pair, as they came to begin with
+        self._step = np.eye(4)  # from pair to pair, as they first arrived
         self._period_ns = 0  # between these
         self._last_ns = self._now_ns = 0
         self._failed = 0

@@ -1,4 +1,4 @@
-"""Stereo SLAM: a map of keyframes that grows, and is put right where a place is known again.
+"""Stereo SLAM: a growing map of keyframes, which each loop closure corrects.
 
     camera = StereoCamera(focal_x=700.0, focal_y=700.0, center_x=516.0, center_y=386.0, baseline_m=0.1)
     slam = StereoSlam(camera)
@@ -79,7 +79,7 @@ class PlaceSettings:
     agreement_m: float = parameter("Agreement", AUTO, rover=0.1)  # between the poses by two keyframes
     agreement_rad: float = parameter("AgreementTurn", 0.03)
     edges: int = parameter("Edges", 3)  # that a place is held by
-    recent_keyframes: int = parameter("RecentKeyframes", 10)  # which are no place that is known again
+    recent_keyframes: int = parameter("RecentKeyframes", 10)  # which are excluded from place recognition
     recent_path_m: float = parameter("RecentWay", AUTO, rover=3.0)
     drift_m: float = parameter(
         "DriftShift", AUTO, rover=0.3
@@ -121,7 +121,7 @@ class SlamSettings(MapSettings):
 
 
 class KeyframeTracker:
-    """What growing a map and localisation in one share: views, the odometry's steps, places that are known again.
+    """The common base of SLAM and localisation in a map: views, the odometry's steps, place recognition.
 
     Args:
         camera: of the rectified images.

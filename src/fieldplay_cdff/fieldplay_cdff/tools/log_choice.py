@@ -76,7 +76,7 @@ def _files_of(path: Path, report: Report, note: Note) -> list[Path]:
 
 
 def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
-    """The streams that are asked for, all if none is; a leading / may be left out. UsageError for others names all.
+    """The requested streams, all if there are none; a leading / may be left out. UsageError for others names all.
 
     ArchiveError where there are none at all.
     """

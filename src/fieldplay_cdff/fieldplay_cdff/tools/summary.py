@@ -1,4 +1,4 @@
-"""What is in logs: per file and stream the type, how many samples, from when to when, how dense; settings; faults."""
+"""Contents of logs: per file and stream the type, number of samples, time range, rate; settings; issues."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

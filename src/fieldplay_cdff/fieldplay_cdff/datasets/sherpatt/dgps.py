@@ -1,4 +1,4 @@
-"""The satellite unit's poses: in which axes they are, measured by the way that they go, and as east, north, up."""
+"""The GNSS poses: their axes, determined from the trajectory, and the poses as east, north, up."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,7 +65,7 @@ def _product(first: Floats, second: Floats) -> Floats:
 
 
 def axes_of_unit(archive: Archive, unit: LogStream, odometry: LogStream | None) -> Axes:
-    """The axes as chosen, or by the odometry's way, or by which way the rover is up."""
+    """Return the axes as chosen, else from the odometry's trajectory, else from the rover's upright direction."""
     chosen = archive.parameters["dgps_frame"]
     if chosen != "auto":
         return Axes(name=chosen, why="as dgps_frame says")

@@ -109,7 +109,7 @@ def _moving_frames(archive: Archive) -> set[str]:
 def _tree(
     rows: Sequence[Extrinsic], placed: set[str], moving: set[str]
 ) -> tuple[dict[str, list[str]], list[Extrinsic]]:  # fmt: skip
-    """The edges from the rover's base on, along rows that may run either way, and the rows that were used."""
+    """The edges from the rover's base on, along rows of either direction, and the rows that were used."""
     tree: dict[str, list[str]] = {}
     used: list[Extrinsic] = []
     waiting, reached = [BASE], {BASE, *placed, *moving}

@@ -1,4 +1,4 @@
-"""The surface model beside SherpaTT's logs: a GeoTIFF of heights, thinned out to a cloud of points in the map."""
+"""The surface model next to SherpaTT's logs: a GeoTIFF of heights, downsampled to a point cloud in the map."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -111,7 +111,7 @@ def _model_values(archive: Archive, name: str) -> Mapping[str, Any]:
 
 
 def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surface:
-    """`start` (3,) is where the body is in the map when the drive begins."""
+    """`start` (3,) is the position of the body in the map at the start of the drive."""
     known, parameters = _model_values(archive, name), archive.parameters
     with files.open(name) as file, open_raster(file) as raster:
         rows = _index_range(archive, "surface_rows", known.get("rows"), raster.rows)
@@ -153,7 +153,7 @@ def _index_range(archive: Archive, name: str, known: str | None, count: int) -> 
 
 
 def _start_pixel(requested: str, known: str | None, raster: Raster) -> tuple[Numbers, str]:
-    """Column and row (2,) at which the drive begins, counted from the outer corner, and on what ground."""
+    """Column and row (2,) of the start of the drive, counted from the outer corner, and the source of these numbers."""
     text = requested or known
     turned, corner = raster.grid_from_pixel[:, :2], raster.grid_from_pixel[:, 2]
     if not text:
@@ -181,7 +181,7 @@ def _height_of_body(archive: Archive, raster: Raster, pixel: Numbers) -> float:
 
 
 def start_of_body(archive: Archive, streams: Mapping[str, Stream]) -> Numbers:
-    """Where the body is in the map (3,) when the odometry begins, by the satellites; 0, 0, 0 where there are none."""
+    """Return the GNSS position of the body in the map (3,) at the start of the odometry; 0, 0, 0 if there is none."""
     satellites = streams.get(SATELLITES)
     record = None if satellites is None else _nearest_row(satellites, _start_ns(streams.get(ODOMETRY, satellites)))
     return np.zeros(3) if record is None else _bodies(archive, record).reshape(3)
@@ -218,7 +218,7 @@ def body_positions(archive: Archive) -> Numbers:
 
 
 def check_surface(archive: Archive, name: str, positions: Numbers, heights_below: Callable[[Numbers], Numbers]) -> None:
-    """Note how high the body is above the surface along its way, against how high it stands."""
+    """Note the height of the body above the surface along its trajectory, against its height at rest."""
     requested = float(archive.spec.constants[BODY])
     if not len(positions):
         archive.notes.append(f"{name}: no satellite positions in the map, so its position cannot be checked")
@@ -243,7 +243,7 @@ def check_surface(archive: Archive, name: str, positions: Numbers, heights_below
 
 
 def check_heading(archive: Archive, known_deg: float) -> None:
-    """Note which way the odometry's x axis points by the satellites, against the authors' number."""
+    """Note the direction of the odometry's x axis by GNSS, against the authors' number."""
     odometry, satellites = archive.streams.get(ODOMETRY), archive.streams.get(SATELLITES)
     if odometry is None or satellites is None:
         return

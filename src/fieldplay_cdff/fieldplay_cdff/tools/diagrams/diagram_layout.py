@@ -189,7 +189,7 @@ def _preferred_positions(
 def _in_order(
     layer: Sequence[int], sizes: Mapping[int, float], *, requested: Mapping[int, float], weights: Mapping[int, float]
 ) -> dict[int, float]:
-    """The places nearest to the wanted ones, by least squares, that keep the order and the gaps.
+    """The positions nearest to the preferred ones, by least squares, that keep the order and the gaps.
 
     Less what must stand above each, places may only grow; neighbours that do not are put together at their mean.
     """
@@ -315,7 +315,7 @@ def _layer_of(plan: _Plan) -> dict[int, int]:
 
 
 def _columns(graph: Graph, plan: _Plan) -> list[tuple[float, float]]:
-    """Where each layer begins and ends; the more edges between two, the wider the gap."""
+    """The start and end of each layer; the more edges between two, the wider the gap."""
     layer_of, columns, x = _layer_of(plan), [], 0.0
     for index, layer in enumerate(plan.order):
         width = max((graph.boxes[node].width for node in layer if node < len(graph.boxes)), default=0.0)
@@ -341,7 +341,7 @@ class _Positions:
     layer_of: dict[int, int]
 
     def route(self, edge: GraphEdge, chain: Sequence[int]) -> tuple[Point, ...]:
-        """From port to port, straight through the layers on the way and in a curve between two."""
+        """From port to port, straight through the layers in between and in a curve between two."""
         points = [self._out(edge)]
         stops = []
         for node in chain[1:-1]:
