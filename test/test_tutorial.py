@@ -30,7 +30,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     script = "".join(f"{command}\necho '{MARK}'\n" for command, _ in commands())
     site = folder / "site"  # where pip installs, so that the environment stays as it is
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not name.startswith("PIP_")},
+        # pip neither asks for newer versions of itself nor reads what this machine sets for it.
+        **{"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull},
         "PIP_TARGET": str(site),
         "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
         "ROS_LOG_DIR": str(folder / "log"),
