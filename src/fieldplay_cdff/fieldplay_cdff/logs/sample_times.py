@@ -320,7 +320,7 @@ def _one_by_one(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
 
 
 class SampleBlock(NamedTuple):
-    """The start offsets of samples, and the end of the last (n + 1,); their times (n,); their bytes if these were read."""
+    """The start offsets of samples and the end of the last (n + 1,); their times (n,); their bytes if read."""
 
     offsets: Int64Array
     times: Int64Array
