@@ -95,7 +95,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def _run(tool: str, chosen: argparse.Namespace) -> int:
-    """What the tools stand on is loaded for them alone."""
+    """The dependencies of the tools are loaded for them alone."""
     if tool in ("new-dfn", "new-dfpc"):
         from fieldplay_cdff.cli import scaffold_command
 

@@ -45,7 +45,7 @@ examples:
 
 
 def add_arguments(parser: CommandParser) -> None:
-    """ARCHIVE, DFPC and OUT; what is set, what is taken, and what is written besides."""
+    """ARCHIVE, DFPC and OUT; parameters, inputs, and further outputs."""
     from fieldplay.datasets.registry import dataset_files
     from fieldplay_cdff.pipeline.pipeline_options import PipelineOptions
 

@@ -1,4 +1,4 @@
-"""What `fieldplay fuse --list --steps` prints: all DFNs, who does them, and what can be set."""
+"""The output of `fieldplay fuse --list --steps`: all DFNs, their implementations, and the parameters."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -54,11 +54,11 @@ FURTHER_OF_PORT = {"input": ("policy",), "output": ("frame", "child", "product")
 PRODUCT = ("kind", "period")
 OPERATION = ("name", "doc", "output_type", "inputs")
 CONNECTION_ENDS = ("input", "output")
-NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
+NOWHERE = End("NoDfn", "noPort")  # in published files: no connection
 MISSPELLED = "asnlScc"  # with the letter l
 
 
-# YAML that knows its lines, so that what is wrong in it can be named with its place.
+# YAML with line numbers, so that an issue can be reported with its position.
 
 
 Fields = Mapping[str, "YamlValue"]
@@ -501,7 +501,7 @@ def _chain_of_form_1(top: Fields, chain: ProcessingChain, connections: list[Conn
 
 
 def _like(first: ProcessingChain, chain: ProcessingChain) -> ProcessingChain:
-    """Form 1 does not say in what its implementations differ."""
+    """Form 1 does not define how its implementations differ."""
     return ProcessingChain(name=chain.name, steps=first.steps, connections=first.connections, line=chain.line)
 
 

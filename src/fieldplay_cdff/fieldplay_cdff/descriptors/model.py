@@ -1,4 +1,4 @@
-"""What a description says: ports, processing steps, and the chains that an implementation makes of them."""
+"""The content of a description: ports, processing steps, and the chains that an implementation makes of them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -60,7 +60,7 @@ class Port:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A processing step in a chain: its name there, which DFN it is, who does it, and when (the kind, and on what).
+    """A processing step in a chain: its name there, its DFN and implementation, and its trigger (kind and value).
 
     Of a runnable chain: what is set, by group and name, inputs that are always the same, the step that it is set like,
     whether it may be left out, on what it forgets all. The step may be a whole chain, `dfpc`.
@@ -148,7 +148,7 @@ class Description:
     outputs: tuple[Port, ...] = ()
     operations: tuple[Operation, ...] = ()
     chains: tuple[ProcessingChain, ...] = field(default_factory=tuple)
-    topic: str = ""  # below which the outputs of a runnable chain stand
+    topic: str = ""  # topic namespace of the outputs of a runnable chain
 
 
 # The processing steps that the framework publishes, by name, and what may be meant by other names.
@@ -166,17 +166,17 @@ class Dfn:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """All steps by name, and other names of them, of who does them, and of their ports by step and side."""
+    """All steps by name, and aliases of them, of their implementations, and of their ports by step and side."""
 
     dfns: Mapping[str, Dfn]
     aliases: Mapping[str, str]
     implementation_aliases: Mapping[str, str] = field(default_factory=dict)
     port_aliases: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
-    stand_ins: frozenset[str] = frozenset()  # names of implementations that another method stands in for
+    stand_ins: frozenset[str] = frozenset()  # names of implementations that another method replaces
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of ports, by where they are from
 
     def stand_in_note(self, step: str, implementation: str) -> str:
-        """What to print where another method stands in for the implementation of a step; "" where none does."""
+        """Return the note that another method replaces the implementation of a step; "" if none does."""
         if implementation not in self.stand_ins:
             return ""
         return f"{step}: {self.implementation_aliases[implementation]} stands in for {implementation}"
@@ -226,7 +226,7 @@ def _catalogue(*parts: str) -> Catalogue:
 
 
 def with_own(catalogue: Catalogue, descriptions: Iterable[Description]) -> Catalogue:
-    """The catalogue with further steps, which take the place of those with the same name."""
+    """The catalogue with further steps, which replace those with the same name."""
     own = {
         each.name: Dfn(
             name=each.name,
@@ -250,7 +250,7 @@ class InputFeed(NamedTuple):
 
 
 def do_differ(one: str, other: str) -> bool:
-    """Whether two types are not the same in any of their spellings; one that is not known says nothing."""
+    """Whether two types differ in all of their spellings; an unknown one matches any."""
     is_known = bool(one and other) and ANY not in (one[:1], other[:1])
     return is_known and _plain(one) != _plain(other)
 

@@ -69,7 +69,7 @@ def import_step_packages() -> None:
 
 
 def with_step_packages(catalogue: Catalogue) -> Catalogue:
-    """The catalogue with the DFNs that packages describe; UsageError says which description does not fit."""
+    """The catalogue with the DFNs that packages describe; UsageError names a description that does not fit."""
     own: dict[str, Description] = {}
     for package in step_packages():
         for file in package.files("dfns"):

@@ -7,7 +7,7 @@ From file to message:
    for each stream in a file (a part) where its samples start and between which times they were taken, block by block.
    For large logs this is cached outside of the archive.
 3. Bytes: `log_streams.py` is a stream of all files by its rows. `sample_times.py` finds the bytes and the time of a row
-   in its block again; for a flattened log, whose fields lie apart, `flattened_logs.py` does.
+   in its block again; for a flattened log, whose fields are not contiguous, `flattened_logs.py` does.
 4. Sample: `msgpack_decode.py` unpacks the bytes; those of packed bits are unpacked once more by `asn1_uper.py`. Samples
    that differ in their numbers alone are never unpacked: their rows of bytes are columns already.
 5. Record: `type_table.py` has an entry for each type of samples: how it is recognised, and the function that

@@ -198,7 +198,7 @@ class PackedText:
         if self.width < 8:
             return "".join(chr(packed >> self.width * (count - 1 - i) & 0x7F) for i in range(count))
         data = packed.to_bytes(count, "big")
-        # The framework keeps texts as C does, with a zero behind them.
+        # The framework stores texts as C does, with a zero at the end.
         return data.partition(b"\0")[0].decode("utf-8", "replace") if self.is_text else data
 
 
@@ -287,7 +287,7 @@ def _double_of_bits(bits: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class PackedForm:
-    """One form of a type: its fields, where its own time stands (empty: nowhere), and which version must stand where.
+    """One form of a type: its fields, the field with its own time (empty: none), and the required version.
 
     `most_bytes` is how long it can be, which is how long the framework's buffer is; None without a limit.
     """
@@ -340,7 +340,7 @@ def _form(form: Mapping[str, Any], parts: Mapping[str, PackedKind]) -> PackedFor
 
 
 def _kind(notation: Any, parts: Mapping[str, PackedKind]) -> PackedKind:
-    """What a notation says."""
+    """Parse a notation."""
     if isinstance(notation, Mapping):
         return PackedFields(tuple(_field(str(name), inner, parts) for name, inner in notation.items()))
     text = str(notation)
@@ -490,7 +490,7 @@ def _require_version(data: bytes, form: PackedForm) -> None:
 
 
 def _require_end(bits: Bits, form: PackedForm) -> None:
-    """Behind the values of a whole buffer may be anything; of one that was cut to size nothing but zeros."""
+    """After the values of a complete buffer may be anything; after those of a shorter one only zeros."""
     rest = 8 * len(bits.data) - bits.position
     if len(bits.data) == form.most_bytes or rest < 8:
         return

@@ -27,8 +27,8 @@ CHUNK = 1 << 20
 LARGEST_ITEM = 64 << 20
 Int64Array = NDArray[np.int64]
 Table = NDArray[np.void]
-PER_BLOCK = 256  # items of a column between two places that are kept,
-LARGE_ITEM = 4096  # but for those of so many bytes: then each
+PER_BLOCK = 256  # items of a column between two stored offsets,
+LARGE_ITEM = 4096  # except for items of so many bytes: then each
 SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
 # The state of a block: its first item and the start of that; the bytes of each item, 0 where they differ; how many
 # have a time, and how many of these are in nanoseconds; minimum and maximum, NO_TIME where there is none; whether
@@ -60,8 +60,8 @@ class TooLargeError(ValueError):
 class FileWindow:
     """A file that is read from start to end; all bytes since the mark are kept, LARGEST_ITEM bytes at most.
 
-    One chunk is read ahead, so that the byte at a place can be seen before it is unpacked. `moved` is called with the
-    place, a chunk at a time.
+    One chunk is read ahead, so that the byte at an offset can be seen before it is unpacked. `moved` is called with the
+    offset, a chunk at a time.
     """
 
     def __init__(self, file: BinaryIO, moved: Callable[[int], None]) -> None:
@@ -132,7 +132,7 @@ class LogColumn:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks:
-    """Items with times that stand one behind the other up to the byte `stop`, in blocks; see BLOCK."""
+    """Contiguous items with times, up to the byte `stop`, in blocks; see BLOCK."""
 
     table: Table = field(default_factory=lambda: np.zeros(0, BLOCK))
     count: int = 0
@@ -314,7 +314,7 @@ def cached_index(path: Path) -> FileIndex | None:
 
 
 def keep_index(path: Path, index: FileIndex, state: Sequence[Any]) -> None:
-    """Keep the index of a log, if it is worth it, there is a place, and the log is as it was when it was opened."""
+    """Store the index of a log, if it is large enough, there is a folder, and the log is unchanged."""
     with suppress(OSError, UserError):
         if path.stat().st_size >= SMALLEST and state_of_log(path) == list(state):
             _write(index_path(path), state, index)
@@ -351,7 +351,7 @@ def _write(target: Path, state: Sequence[Any], index: FileIndex) -> None:
 
 
 def _sum(head: NDArray[np.uint8], arrays: Mapping[str, Any]) -> bytes:
-    """Of all that is kept: an index with another number in it would let a log say what it does not."""
+    """Return a checksum of all stored values: an index with another value would return wrong data of a log."""
     digest = hashlib.sha256(head.tobytes())
     for name, numbers in sorted(arrays.items()):
         digest.update(f"{name} {numbers.dtype} {numbers.shape}".encode())
@@ -360,7 +360,7 @@ def _sum(head: NDArray[np.uint8], arrays: Mapping[str, Any]) -> bytes:
 
 
 def _clear_away(folder: Path) -> None:
-    """Leave the newest indexes only."""
+    """Remove all but the newest indexes."""
     files = sorted(folder.glob("log-*.npz"), key=lambda path: path.stat().st_mtime_ns)
     for path in files[:-MAX_INDEXES]:
         path.unlink(missing_ok=True)

@@ -47,7 +47,7 @@ Unpack = Callable[[bytes], Any]  # one item
 MAX_BYTES = 8 << 20  # that are read at once
 READ_SIZE = 1 << 20
 DEEPEST = 32
-ELEMENTS = "elements"  # of vectors with names: what stands below is a list for each sample
+ELEMENTS = "elements"  # of vectors with names: the values below it are a list for each sample
 AT_ONCE = 1 << 16  # times
 
 
@@ -69,7 +69,7 @@ class Items:
 class _ItemExtent(NamedTuple):
     """The bytes in which `requested` items lie, `before` others in front of them, `total` in all.
 
-    Where the places of all are known, `cuts` are those, and the end of the last.
+    Where the offsets of all are known, `cuts` are those, and the end of the last.
     """
 
     start: int
@@ -81,7 +81,7 @@ class _ItemExtent(NamedTuple):
 
 
 def items_of(column: LogColumn, start: int, end: int, read: Read, *, arrays: bool = False) -> Items:
-    """The items begin <= index < end; with `arrays`, long lists of numbers are arrays where the places are known."""
+    """The items begin <= index < end; with `arrays`, long lists of numbers are arrays where the offsets are known."""
     if column.is_constant:
         offset = int(column.begins[0])
         data = read(offset, column.end - offset)
@@ -242,7 +242,7 @@ def _without_missing(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Varied:
-    """Stands for items that differ in more than their numbers."""
+    """Marks items that differ in more than their numbers."""
 
 
 VARIED = Varied()
@@ -250,7 +250,7 @@ VARIED = Varied()
 
 @dataclass(frozen=True, eq=False)
 class ColumnNumber(Number):
-    """A number of all items of a column, by the place of its bytes in their rows (n, size)."""
+    """A number of all items of a column, by the offset of its bytes in their rows (n, size)."""
 
     rows: Bytes
 

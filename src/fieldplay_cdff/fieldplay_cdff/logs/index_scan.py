@@ -334,7 +334,7 @@ class _Scan:
         return self._growing.setdefault(stream, GrowingPart())
 
     def _start_new_part(self, stream: str) -> GrowingPart:
-        """A stream that stands in a map again: what was found of it is a part of its own."""
+        """A stream that occurs in a map again: its samples are a part of its own."""
         self._parts.append(self._growing.pop(stream).part(stream))
         message = f"{stream} stands in the log more than once: its samples are taken one after the other"
         if ("repeated_stream", message) not in self._issues:

@@ -61,7 +61,7 @@ def recording_of(file: str) -> str:
 
 
 def notes_of_recordings(streams: Iterable[LogStream]) -> Iterator[str]:
-    """Say where a stream goes on in a file of another recording, and how much time lies between."""
+    """Report where a stream continues in a file of another recording, and the time between them."""
     for stream in streams:
         row = 0
         for (file, part), (other, _) in zip(stream.parts, stream.parts[1:], strict=False):
@@ -94,7 +94,7 @@ def settings_files(path: Path, note: Note) -> list[str]:
 
 
 def note_other_parts(path: Path, note: Note) -> None:
-    """Say that a log is one of several parts of a recording; the others are not read."""
+    """Report that a log is one of several parts of a recording; the others are not read."""
     part = PART.fullmatch(_stem(path.name))
     if part is None:
         return

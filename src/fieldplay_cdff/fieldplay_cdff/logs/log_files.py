@@ -16,7 +16,7 @@ from fieldplay_cdff.logs.sample_times import BlockCache
 
 PACKED = ".zz"
 MAX_CACHED = 24  # open files
-HEADER, CHECKSUM = 2, 4  # bytes of a packed file before and behind its data
+HEADER, CHECKSUM = 2, 4  # bytes of a packed file before and after its data
 NEEDS_DICTIONARY = 0x20
 OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
 
@@ -28,9 +28,9 @@ def open_log_file(files: Files, name: str) -> BinaryIO:
 
 
 class LogFiles:
-    """Files that were opened, by their name and who reads them: one who reads on and on finds his place again.
+    """Open files by their name and reader: a sequential reader continues at its own position.
 
-    To seek in packed files takes time, so each stream that lies in one has its own.
+    Seeking in packed files takes time, so each stream in one has its own.
     """
 
     def __init__(self, files: Files) -> None:

@@ -164,7 +164,7 @@ def is_far(points: Points) -> bool:
 
 
 def _vectors(value: Any) -> Floats:
-    """Places (n, 3) in whatever form."""
+    """Positions (n, 3) in any form."""
     if isinstance(value, dict):
         value = field(value, "data", default=MISSING)
     if not isinstance(value, list | tuple | np.ndarray):
@@ -255,7 +255,7 @@ def _count_of(sample: Any, name: str, *, default: int | None = None) -> int:
 
 
 def _word(text: Any) -> str:
-    """MODE_GRAYSCALE, mode_GRAY and depth_8U without what stands before: grayscale, gray, 8u."""
+    """MODE_GRAYSCALE, mode_GRAY and depth_8U without their prefix: grayscale, gray, 8u."""
     word = str(text).lower()
     for prefix in ("mode_", "depth_"):
         word = word.removeprefix(prefix)

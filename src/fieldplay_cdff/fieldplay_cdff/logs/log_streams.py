@@ -46,7 +46,7 @@ class FilePart(NamedTuple):
 
 
 class PartRows(NamedTuple):
-    """Rows of one part, by the part's place among all, and by their numbers in it."""
+    """Rows of one part, by the part's index among all, and by their numbers in it."""
 
     part_index: int
     low: int
@@ -54,7 +54,7 @@ class PartRows(NamedTuple):
 
 
 class TimedRows:
-    """Rows of all parts one after the other; `blocks` say in nanoseconds when those of each block were taken.
+    """Rows of all parts in sequence; `blocks` has the times of each block in nanoseconds.
 
     `unit` is that of the rows' own times, `logged_unit` that of the times of logging; "" where there are none.
     """
@@ -89,7 +89,7 @@ class TimedRows:
         return np.append(self.blocks["row"], len(self))
 
     def ranges(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-        """Rows begin <= row < end, some thousands at a time, each with its first and the one behind its last."""
+        """Rows begin <= row < end, some thousands at a time, each with its first and the one after its last."""
         end = len(self) if end is None else min(end, len(self))
         if start < end:
             rows = self.blocks["row"]
@@ -250,7 +250,7 @@ class Extent(NamedTuple):
 class LogStream(TimedRows):
     """One stream of all files of a log, in the order of the files; each sample is read on demand.
 
-    Those of packed bits whose type is defined are as they would be without: `packing` says how they were packed.
+    Those of packed bits with a known type are as they would be without: `packing` is how they were packed.
     """
 
     packing: Packing | None = None
@@ -275,7 +275,7 @@ class LogStream(TimedRows):
         return 0, first[0] if first else None
 
     def _later_rows(self) -> Iterator[int]:
-        """Rows to look at if the first ones have no fields; none where the type says that they have none."""
+        """Rows to check if the first ones have no fields; none if the type has none."""
         end = min(len(self), MAX_LOOKED_AT)
         if end <= LOOKED_AT or canonical_type(self.type) in PLAIN:
             return
@@ -316,7 +316,7 @@ class LogStream(TimedRows):
         return samples
 
     def alike(self, start: int, end: int) -> TemplateMatch | None:
-        """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
+        """Samples that are the same but for their numbers, as rows of bytes; None if they are not, or are far apart."""
         parts = list(self._part_rows(start, end))
         if len(parts) != 1 or self.parts[parts[0].part_index].part.columns or self.packing is not None:
             return None
@@ -355,7 +355,7 @@ class LogStream(TimedRows):
         return sum(stop - first for first, stop in extents)
 
     def batches(self, start: int, end: int, *, rows: int, size: int) -> Iterator[tuple[int, int]]:
-        """Rows one behind the other, so many at most, and of so many bytes at most if they are several."""
+        """Rows in sequence, so many at most, and of so many bytes at most if they are several."""
         first, used = start, 0
         for low, high in self.ranges(start, end):
             for row, own in enumerate(self.sizes(low, high).tolist(), low):
@@ -380,7 +380,7 @@ class LogStream(TimedRows):
 
 
 def _runs(offsets: Sequence[int]) -> list[tuple[int, int]]:
-    """The first of samples that are read at once, and that behind the last."""
+    """The first of samples that are read at once, and the one after the last."""
     runs: list[tuple[int, int]] = []
     first = 0
     for index in range(1, len(offsets)):

@@ -85,7 +85,7 @@ class _Filed:
         return self._file.size // self._row_bytes
 
     def append(self, rows: Numbers) -> int:
-        """Add rows behind the others; how many there are."""
+        """Append rows; return how many there are."""
         with _no_space_error():
             self._file.append(rows.tobytes())
         return len(self)
@@ -119,7 +119,7 @@ def _runs(blocks: Iterable[Numbers]) -> Iterator[Numbers]:
 def _merge_runs(rows: _Filed, borders: Sequence[int]) -> Iterator[Numbers]:
     """Merge sorted runs into one order, with a part of each run in memory.
 
-    What may leave is what is less than the last of every part whose run goes on; of the same, that of earlier runs.
+    Rows less than the last of every part whose run goes on may be output; of equal ones, those of earlier runs.
     """
     positions, stops = list(borders[:-1]), borders[1:]
     at_once = max(AT_ONCE // len(stops), MIN_READ)
@@ -160,7 +160,7 @@ class StreamDefects:
 
 
 class LeavingRows(NamedTuple):
-    """Some rows (n,) that play, in the order in which they leave; their stamps, and when they leave."""
+    """Some rows (n,) in the order of their log times; their stamps, and their log times."""
 
     row: NDArray[np.intp]
     stamp_ns: Stamps
@@ -288,7 +288,7 @@ def _good_rows(log: LogStream, by_log: bool, plausible_ns: tuple[int, int]) -> I
 
 
 def _times(log: LogStream, start: int, end: int, *, by_log: bool) -> tuple[Stamps, Stamps]:
-    """The stamps of rows, and when they leave."""
+    """The stamps of rows, and their log times."""
     stamps = log.own_ns(start, end)
     timeless = stamps == NO_TIME
     if not by_log and not bool(timeless.any()):
@@ -313,7 +313,7 @@ def _summary(times: Stamps, firsts: NDArray[np.int64]) -> Table:
 
 
 def report_broken_times(log: LogStream, report: StreamDefects) -> None:
-    """Report, counted, which of a stream's times are broken though the samples play."""
+    """Report, counted, which of a stream's times are invalid though the samples are published."""
     _report_own_times(log, report)
     _report_logged_times(log, report)
 

@@ -39,7 +39,7 @@ NOTHING, FALSE, TRUE = 0xC0, 0xC2, 0xC3
 
 # Long lists of numbers in MessagePack, as NumPy arrays straight from their bytes.
 #
-# Pixels stand in these logs as lists of integers, one or two bytes each: making Python objects of them costs more than
+# Pixels are in these logs as lists of integers, one or two bytes each: making Python objects of them costs more than
 # all the rest. What is not of the few plain forms is None here, and goes through msgpack itself.
 
 
@@ -130,7 +130,7 @@ def _small(items: Bytes) -> NumberList | None:
 
 
 def _second_of_pairs(is_marker: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The places of every other one of a run, the second of it first."""
+    """The offsets of every other one of a run, starting with the second."""
     pairs = np.flatnonzero(is_marker[1:] & is_marker[:-1])
     if not len(pairs):
         return pairs
@@ -263,12 +263,12 @@ def plain_name(name: str) -> str:
 
 # Item layouts: items that are equal byte for byte except for their numbers are detected and decoded as columns.
 #
-# A template fits what has the same texts; a form fits what has the same places for texts and numbers.
+# A template fits items with the same texts; a form fits items with the same offsets of texts and numbers.
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number of fixed width, by the place of its bytes."""
+    """A number of fixed width, by the offset of its bytes."""
 
     offset: int
     kind: str
@@ -404,7 +404,7 @@ SINGLE = _single()
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ItemForm:
-    """The bytes of an item, the places of those that say what follows, and of those that are items of their own.
+    """The bytes of an item, the offsets of those that hold headers, and of those that are items of their own.
 
     Another item is of this form, and so of this size, if the former are the same and the latter such bytes too.
     """

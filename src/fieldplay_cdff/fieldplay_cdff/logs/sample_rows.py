@@ -80,7 +80,7 @@ def no_numbers(values: Floats) -> NDArray[np.bool_]:
 class SampleRows:
     """Samples (n,) and the issues of some of them, the first of each; `notes` are remarks on them.
 
-    In the place of one that cannot be read stands the error that says why.
+    A sample that cannot be read is replaced by its error.
     """
 
     def __init__(self, samples: Sequence[Any]) -> None:
@@ -153,7 +153,7 @@ class TreeRows(SampleRows):
             self.issues = dict.fromkeys(range(len(self)), "expected a sample with fields, got another thing")
 
     def bytes_of(self, number: Number) -> Bytes:
-        """The rows of bytes (n, size) that a number stands in."""
+        """The rows of bytes (n, size) that hold a number."""
         raise NotImplementedError
 
     def node(self, *names: str, default: Any = None) -> Any:
@@ -214,7 +214,7 @@ class TreeRows(SampleRows):
 
 
 class TemplateRows(TreeRows):
-    """Samples that lie one behind the other, each with the same bytes but for its numbers."""
+    """Contiguous samples, each with the same bytes but for its numbers."""
 
     def __init__(self, alike: TemplateMatch) -> None:
         super().__init__(_Unpacked(alike), alike.template.tree)

@@ -43,12 +43,12 @@ NO_NAME = "expected the name of a field, got "
 HOLDS_ANOTHER = "it holds the next one in the place of a value"
 TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
 COUNTS = {"microseconds", "usec", "nanoseconds"}
-INNER = {"metadata", "left"}  # what a sample's time may stand in
+INNER = {"metadata", "left"}  # fields that may hold a sample's time
 LONGEST_PREFIX = 4096
 EIGHT_BYTES = 0xCF  # a number of eight bytes without sign follows
 WIDTH = 9  # of such
 FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number starts
-FEW, MAX_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
+FEW, MAX_MIXED = 64, 2048  # so many of eight bytes are worth checking the next ones; others that are read at once
 MAX_CACHED = 64  # of some 300 kB
 Read = Callable[[int, int], bytes]  # start and size
 
@@ -64,9 +64,9 @@ def odd_name(key: object) -> str:
 
 
 def may_be_shifted(value: bytes, sample: bytes, *, is_last: bool) -> bool:
-    """Whether a name stands in the place of a value, as everywhere behind a missing one; by their first ALIKE bytes.
+    """Whether a name is in the position of a value, as everywhere after a missing one; by their first ALIKE bytes.
 
-    In the place of a map's last value is what follows the map then: a name too, or the next sample.
+    In the position of a map's last value is what follows the map then: a name too, or the next sample.
     """
     first = value[0] if value else 0
     is_next_sample = is_last and is_map(first) and value[1:] == sample[1:]
@@ -86,7 +86,7 @@ def ends_with_name(data: bytes) -> bool:
 
 
 def holds_another(data: bytes) -> bool:
-    """Whether another sample starts within one, as where a list was left out and what follows it took its place."""
+    """Whether another sample starts within one, as where a list was left out and the next data took its position."""
     head = data[:HEAD]
     return len(head) == HEAD and is_map(head[0]) and data.find(head, 1) >= 0
 
@@ -104,7 +104,7 @@ def missing_list_hint(data: bytes) -> str:
 
 
 def _lacks(data: bytes, name: str) -> bool:
-    """Whether a field's name stands there without a list or bytes behind it: a text follows, or the next sample."""
+    """Whether a field's name is followed by no list or bytes: a text follows, or the next sample."""
     packed = bytes((0xA0 | len(name),)) + name.encode()
     offset = data.find(packed)
     while offset >= 0:
@@ -141,9 +141,9 @@ class TimeInSample(NamedTuple):
 
 
 class TimeFinder:
-    """Finds the times of a stream's samples: where one has the bytes of the last up to its time, the place is known.
+    """Finds the times of a stream's samples: if one has the bytes of the last up to its time, the offset is known.
 
-    If the samples were looked at before, what is behind their times is not looked at `again`.
+    If the samples were checked before, the data after their times are not checked `again`.
     """
 
     def __init__(self, *, again: bool = False) -> None:
@@ -387,7 +387,7 @@ class BlockReader:
         return whole[offset : offset + size]
 
     def _between(self, low: int, high: int) -> tuple[int, int]:
-        """The first block of some samples, and that behind the last."""
+        """The first block of some samples, and the one after the last."""
         first, last = np.searchsorted(self._rows, [low, high - 1], side="right")
         return int(first) - 1, int(last)
 

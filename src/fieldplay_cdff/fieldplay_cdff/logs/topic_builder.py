@@ -41,13 +41,13 @@ from fieldplay_cdff.logs.type_table import IMAGE, TYPES, SampleType
 Convert = Callable[[SampleRows, Stamps], Record]
 SPAN_BYTES, SPAN_ROWS = 1 << 20, 4096
 HEAVY_ROWS = 64
-FEWEST_ALIKE = 8  # rows one behind the other, in the mean, for which it pays to look whether they are alike
+FEWEST_ALIKE = 8  # mean number of consecutive rows for which comparing them pays
 NEAR, NEAR_ALIKE = 4, 64  # rows between two that are read with them
 Indices = NDArray[np.intp]
 MODEL = "robot_description"
 CONFIG = "config_"  # CDFF-Dev puts it before the frames of settings
 NAMELESS = "stream"
-LONGEST = 180  # of a topic: with what is put before and behind it ROS takes some 250
+LONGEST = 180  # of a topic: with its prefix and suffix ROS accepts some 250
 LAST = re.compile(r"[^/.]+$")
 CUT = ("truncated_log", "corrupt_log")
 
@@ -175,7 +175,7 @@ def _alike(log: LogStream, rows: Indices) -> TemplateMatch | None:
 
 
 def _samples(log: LogStream, rows: Indices) -> list[Any]:
-    """Samples of ascending rows; in the place of one that cannot be read its error."""
+    """Samples of ascending rows; one that cannot be read is replaced by its error."""
     start = int(rows[0])
     try:
         samples = log.samples(start, int(rows[-1]) + 1, arrays=True)
@@ -202,7 +202,7 @@ def _inverse(order: Indices) -> Indices:
     return inverse
 
 
-# What the names of a log are here: of frames, and of streams the topics that they play on.
+# The names of a log in ROS: of frames, and the topics of streams.
 #
 # A topic is the stream's plain name, unless another one has that already.
 
@@ -230,7 +230,7 @@ class StreamTopics:
         return next(each for each in _number_names(stream_id(topic)) if each not in self._ids), topic
 
     def take(self, spec: StreamSpec, name: str, side: str = "") -> None:
-        """Give away what a stream of this name plays on, and say where that is not its plain name's."""
+        """Assign the topic of a stream of this name, and report if it is not the plain name."""
         if spec.id in self._known:
             return
         requested = plain_topic(name, side)
@@ -254,7 +254,7 @@ class StreamTopics:
         return spec
 
     def _topic_owner(self, topic: str, message_type: str) -> str:
-        """Return who has the topic, or one of those that go with it; "" where all are free."""
+        """Return the owner of the topic, or of one of those derived from it; "" if all are free."""
         return next((self._owners[each] for each in _topics_of(topic, message_type) if each in self._owners), "")
 
     def _report(self, name: str, topic: str, requested: str, owner: str) -> None:
@@ -300,7 +300,7 @@ def frame_name(name: str, known: Mapping[str, str]) -> str:
 
 
 def topic_from_stream(name: str) -> str:
-    """/task.port is task/port; a name that says nothing in letters and digits is `stream`."""
+    """/task.port is task/port; a name without letters and digits is `stream`."""
     parts = (snake_case(part) for part in re.split(r"[/.]", name))
     return "/".join(part for part in parts if part)[:LONGEST].rstrip("/_") or NAMELESS
 
@@ -310,7 +310,7 @@ def stream_id(topic: str) -> str:
 
 
 def task_of(name: str) -> str:
-    """What stands before a stream's last part: /task.port is of task, /unit/left/image of unit_left."""
+    """The prefix of a stream's last part: /task.port is of task, /unit/left/image of unit_left."""
     return snake_case(LAST.sub("", name)) or snake_case(name) or NAMELESS
 
 
@@ -489,7 +489,7 @@ class TopicBuilder:
         return own or "_".join(filter(None, (task_of(log.name), side)))
 
     def _compare_frames(self, log: LogStream, first: Any, spec: StreamSpec) -> None:
-        """Say where a stream that is known has other frames than it is known by; those that are empty say nothing."""
+        """Report if a known stream has other frames than described; empty ones are ignored."""
         for name, requested in (("targetframe", spec.frame), ("sourceframe", spec.child_frame)):
             text = field(first, name, default="")
             if isinstance(text, str) and text and requested not in ("map", frame_name(text, self._frames)):
@@ -513,7 +513,7 @@ def _image_stream(
 
 
 def _unplayed_message(log: LogStream, first: Any) -> str:
-    """Why a stream does not play."""
+    """Why a stream is not published."""
     kind = log.type or "a type that the log does not name"
     if not len(log):
         return f"{log.name} ({kind}) has no samples"

@@ -151,7 +151,7 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
 
 
 def _padded_matrix(lists: list[Floats]) -> Floats:
-    """Lists of numbers as rows, with NaN behind those that are shorter."""
+    """Lists of numbers as rows, padded with NaN."""
     matrix = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
     for row, values in enumerate(lists):
         matrix[row, : len(values)] = values
@@ -196,7 +196,7 @@ def _ranges_m(rows: SampleRows, row: int, value: object) -> Floats:
 
 
 def fixes_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Fix:
-    """Satellite fixes; one without a solution keeps its time, has status -1, and may have NaN for its place."""
+    """Satellite fixes; one without a solution keeps its time, has status -1, and may have a NaN position."""
     position = np.stack([rows.numbers(name) for name in ("latitude", "longitude", "altitude")], axis=1)
     status = np.array([_status(kind) for kind in rows.values("positiontype")], np.int8)
     is_wrong = np.where(status == NO_FIX, np.isinf(position).any(axis=1), no_numbers(position))
@@ -390,7 +390,7 @@ class SampleType:
 
     `names` are those of the type in all spellings, without capitals, underscores and hyphens (where none are given,
     the kind's own). Samples of other types are known by their `fields`: all those of one of the texts, | between
-    spellings. Without a `message` they do not play.
+    spellings. Without a `message` they are not published.
 
     One function converts them: `record` converts many at once, `picture` or `points` each on demand. The last
     receives the sample's stamp and the time unit in nanoseconds; `earliest_ns` is how long after the stamp
@@ -421,7 +421,7 @@ class SampleType:
         return tuple(tuple(tuple(field.split("|")) for field in text.split()) for text in self.fields)
 
 
-# Of those that hold others' fields too the more special stand first.
+# Of those that hold others' fields too the more specific come first.
 ROWS = (
     SampleType(
         kind=PAIR, message=IMAGE, fields=("left right baseline",), sides=("left", "right"),

@@ -162,7 +162,7 @@ def height_error(grid: ElevationGrid, truth: Path, minimum: int = OFTEN) -> Heig
 
 
 def _heights_at(raster: Raster, x: Array, y: Array) -> Array:
-    """Heights (n,) at places between the middles of pixels; NaN where one of those around has none."""
+    """Heights (n,) at positions between pixel centres; NaN where one of the neighbours has none."""
     if not len(x):
         return np.zeros(0)
     turned = np.linalg.inv(raster.grid_from_pixel[:, :2])

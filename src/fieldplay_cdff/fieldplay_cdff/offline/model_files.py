@@ -74,7 +74,7 @@ def _points_of_ply(path: Path) -> Array:
 
 
 def _rows_of_ply(path: Path, lines: list[list[str]]) -> tuple[list[tuple[str, str]], int]:
-    """Names and types of a point's numbers, and how many points there are; they stand first."""
+    """Names and types of a point's numbers, and how many points there are; they come first."""
     elements = [index for index, line in enumerate(lines) if line[0] == "element"]
     first = lines[elements[0]] if elements else []
     if len(first) != 3 or first[1] != "vertex" or not first[2].isdigit():

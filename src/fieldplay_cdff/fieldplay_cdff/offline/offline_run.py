@@ -97,7 +97,7 @@ class FusionResult:
 
     @property
     def scene_ns(self) -> int:
-        """When the camera had the scene's frame: at the first pose; without poses a cloud stands for itself."""
+        """When the camera had the scene's frame: at the first pose; without poses a cloud defines its own scene."""
         return self.stamps_ns[0] if self.stamps_ns else self.cloud_ns
 
 
@@ -298,7 +298,7 @@ def run_fusion(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bo
     """Run a pipeline, and write its outputs and the copied topics into a bag.
 
     Returns:
-        What came of it; `nothing` says why, where no input was accepted: `success` in the bag shows that.
+        Report the result; `nothing` is the reason if no input was accepted: `success` in the bag shows that.
 
     Raises:
         ArchiveError: where nothing came out at all, or with `strict` where an input was skipped or a step failed;

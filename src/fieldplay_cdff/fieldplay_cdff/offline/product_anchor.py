@@ -23,7 +23,7 @@ def anchor_topic(data: Recording, chosen: str) -> str:
 def anchoring_of(
     data: Recording, reader: PortReader, *, chosen: str, world: str, report: Callable[[str], None]
 ) -> Anchoring | None:
-    """What says where the camera was in the frame of a topic of poses.
+    """Return the source of the camera's pose in the frame of a topic of poses.
 
     Args:
         data: the recording.

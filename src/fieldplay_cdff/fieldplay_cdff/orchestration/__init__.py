@@ -1,5 +1,5 @@
-"""Which pipelines run when: a plan in YAML, what follows of it, and how it goes over to another; without ROS.
+"""The states of pipelines over time: a plan in YAML, the transitions that it needs, and fallbacks; without ROS.
 
-`plan.py` reads plans, `preference.py` decides between two pipelines by their quality, `orchestration.py` says which
-transitions the pipelines need next. `fieldplay_ros/orchestrator.py` asks for these.
+`orchestration.py` reads plans, decides between two pipelines by their quality, and determines which
+transitions the pipelines need next. `fieldplay_ros/orchestrator.py` requests these.
 """

@@ -107,7 +107,7 @@ def plan_of_file(path: Path) -> PipelinePlan:
 
 
 def plan_of_values(content: Any, label: str = "plan") -> PipelinePlan:
-    """The plan of plain values; `label` says in messages where they are."""
+    """The plan from plain values; `label` is their location in messages."""
     top = _fields(content, TOP, label)
     if not isinstance(top["pipelines"], dict) or not top["pipelines"]:
         raise UsageError(f"{label}: expected pipelines by their names")

@@ -1,7 +1,7 @@
-"""Chains of processing steps (DFPCs) from their descriptions, and what runs them; without ROS.
+"""Chains of processing steps (DFPCs) from their descriptions, and their execution; without ROS.
 
-`chains.py` finds descriptions and makes one chain of those that stand in each other, `pipeline_graph.py` checks it and
-orders its steps, `inputs.py` pairs what comes by its stamps, `pipeline_run.py` runs the steps, `statistics.py` counts
+`chains.py` finds descriptions and flattens nested ones to one chain, `pipeline_graph.py` checks it and
+orders its steps, `inputs.py` pairs inputs by their stamps, `pipeline_run.py` runs the steps, `statistics.py` counts
 and times them.
 """
 

@@ -1,4 +1,4 @@
-"""Runnable descriptions: those that come with the workspace, and one flat chain of those that stand in each other."""
+"""Runnable descriptions: those that come with the workspace, and nested ones flattened to one chain."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -29,7 +29,7 @@ from fieldplay_cdff.descriptors.step_packages import step_packages
 
 MISSING = "TODO"
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")
-DEEPEST = 8  # chains that stand in each other
+DEEPEST = 8  # nested chains
 MAX_REPORTED = 20  # issues of a description
 
 
@@ -37,7 +37,7 @@ MAX_REPORTED = 20  # issues of a description
 
 
 def form_2_of(description: Description, catalogue: Catalogue | None = None) -> str:
-    """The description as form 2, by the DFNs of a catalogue; what form 1 does not say is TODO."""
+    """The description as form 2, by the DFNs of a catalogue; what form 1 does not contain is TODO."""
     catalogue = catalogue or known_catalogue()
     content = {
         "name": description.name,
@@ -130,7 +130,7 @@ class Source:
 
 
 def topic_of(description: Description) -> str:
-    """Below which topic the outputs stand: the one that is said, else the name in snake_case."""
+    """The topic namespace of the outputs: as specified, else the name in snake_case."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", description.name).lower()
     return description.topic or re.sub(r"[^a-z0-9_]+", "_", name)
 
@@ -267,7 +267,7 @@ def _file_of(path_or_name: str | Path, sibling: Path | None) -> Path:
 
 
 def _with_inner(chain: ProcessingChain, step: Step, inner: ProcessingChain) -> ProcessingChain:
-    """The chain with the steps of an inner one in the place of the step that it is."""
+    """The chain in which the steps of an inner one replace the step that it is."""
 
     def outer_end(end: End) -> End:
         return End(f"{step.id}.{end.step}", end.port)

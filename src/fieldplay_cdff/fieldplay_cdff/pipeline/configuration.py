@@ -24,10 +24,10 @@ class Configuration:
     """Parameters by step, group and name, and implementations by step; `file` is the file that has them.
 
     `of_file` are the steps that only the file names: it may set steps of other implementations of the pipeline, too.
-    `complete` are steps that a file sets with their implementation: what it leaves out has the published default there,
+    `complete` are steps that a file sets with their implementation: what it omits has the published default there,
     not the value of the description.
     `by_implementation` are parameters of whichever step has the implementation. `preset` is what `auto` means: CAMERA,
-    by what the first images show, or PUBLISHED, the number of a rover. `notes` say how the file was understood.
+    from the first images, or PUBLISHED, the value for a rover. `notes` has the interpretation of the file.
     """
 
     settings: Mapping[str, Groups] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Configuration:
         )
 
     def without_steps(self, names: Iterable[str]) -> "Configuration":
-        """Leave out what is set of some steps."""
+        """Remove the parameters of some steps."""
         left_out = set(names)
         return replace(
             self,
@@ -76,7 +76,7 @@ class Configuration:
         )
 
     def with_published_names(self) -> "Configuration":
-        """Implementations by the names that are known here; stand-ins are noted."""
+        """Implementations by the names that are known here; replacements are noted."""
         catalogue = known_catalogue()
         names = {step: catalogue.implementation_aliases.get(name, name) for step, name in self.implementations.items()}
         notes = [catalogue.stand_in_note(step, name) for step, name in self.implementations.items()]
@@ -211,7 +211,7 @@ def _nested_targets(chain: ProcessingChain, step: str, nested: NestedParameters,
 
 
 def _implementation_of(chain: ProcessingChain, step_id: str) -> str:
-    """Who does a step by the description: its own, else that of the step it is set like, else the published first."""
+    """The implementation of a step by the description: its own, that of its `like` step, or the first published."""
     steps = {each.id: each for each in chain.steps}
     step = steps[step_id]
     model = steps.get(step.like)

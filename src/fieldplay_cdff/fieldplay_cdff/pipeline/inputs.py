@@ -18,7 +18,7 @@ from fieldplay_cdff.pipeline.pipeline_graph import (
 JUMP_NS = 3600_000_000_000  # by which stamps may go on
 WAITING = 16  # of a port, for what belongs to them
 PERIODS = 20  # of which the middle one is the period
-RECENT = 64  # sets that are remembered, so that one whose parts come apart is refused once
+RECENT = 64  # sets that are remembered, so that one whose inputs arrive separately is refused once
 UNPAIRED = "unpaired"  # the reason of a refusal
 MAX_REPORTED = 100
 MAX_REFUSED = 16  # sets without values that wait
@@ -241,7 +241,7 @@ class PipelineInputs:
         return self._report_sets(self._paired.finish()) if self._paired.ports else []
 
     def _jump(self, stamp_ns: int) -> None:
-        """Time is another now, at the first port that says so: what waits is over."""
+        """Handle a jump of the clock, at the first port that has it: waiting inputs are dropped."""
         if self._jumped_ns is None or abs(stamp_ns - self._jumped_ns) > JUMP_NS:
             self._jumped_ns, self._jumps = stamp_ns, True
             self._paired.clear()

@@ -12,7 +12,7 @@ KIB = 1024
 class MemoryMeter:
     """Memory beyond what was resident when the work started: at its peak, and at its end.
 
-    `method` says by what: VmHWM, the peak, reset before each work; VmRSS, where it cannot be reset, is only what is
+    `method` is the source: VmHWM, the peak, reset before each task; VmRSS, where it cannot be reset, is only what is
     resident at the end; "" where there is no /proc, so that nothing is known. What other threads take meanwhile counts,
     and memory that the process had before, and uses again, does not.
     """

@@ -48,7 +48,7 @@ POSES = ("Pose", "TransformWithCovariance", "RigidBodyState")
 
 @dataclass(frozen=True, kw_only=True)
 class GraphNode:
-    """A step in its place: what it is and how it is set, where its inputs come from, and when it runs.
+    """A step in its graph: its kind and parameters, the sources of its inputs, and when it runs.
 
     It runs on one of its inputs where `trigger` names that, `hz` times a second where this is above 0, else when all
     its inputs are there.
@@ -59,7 +59,7 @@ class GraphNode:
     parameters: ParameterGroups
     inputs: Mapping[str, End]
     constants: Mapping[str, Any] = field(default_factory=dict)
-    location: str = ""  # where it stands, for a message
+    location: str = ""  # its location, for messages
     trigger: str = ""
     hz: float = 0.0
     reset_on: str = ""
@@ -99,7 +99,7 @@ class RunnableGraph:
     bodies: Mapping[str, PosedBody]  # of outputs that are poses of something else than the camera in the scene
     levels: Sequence[Sequence[GraphNode]]
     products: Mapping[str, ProductMark] = field(default_factory=dict)  # outputs that are kept
-    notes: tuple[str, ...] = ()  # how the configuration was understood, and what stands in for what
+    notes: tuple[str, ...] = ()  # how the configuration was interpreted, and which implementations are replaced
 
     @property
     def nodes(self) -> list[GraphNode]:
@@ -329,7 +329,7 @@ def _node(file: str, step: StepInChain, chain: ProcessingChain, configuration: C
 
 
 def _levels(file: str, chain: ProcessingChain, nodes: Sequence[GraphNode]) -> list[list[GraphNode]]:
-    """Nodes that do not need each other, level by level; what gives later stands first, since it needs none."""
+    """Independent nodes, level by level; nodes whose output is used later come first, as they need no input."""
     later = {node.id for node in nodes if node.kind.gives_later}
     order = {node.id: index for index, node in enumerate(nodes)}
     by_id = {node.id: node for node in nodes}

@@ -32,7 +32,7 @@ MATRIX_INDICES: Mapping[str, tuple[int, int]] = MappingProxyType({  # in the cam
     "FocalLengthX": (0, 0), "FocalLengthY": (1, 1), "FocalLength": (0, 0), "PointX": (0, 2), "PointY": (1, 2),
 })  # fmt: skip
 BASELINE = "Baseline"
-MAX_FAILURES = 10  # of a step in a row, from which on it is said to be failing
+MAX_FAILURES = 10  # failures of a step in a row, from which on it is reported as failing
 MAX_RECORDED_FAILURES = 1000
 STEP_ERRORS = (
     ValueError,
@@ -42,7 +42,7 @@ STEP_ERRORS = (
     MemoryError,
     cv2.error,
 )  # of what a step is given
-REASONS: Mapping[str, Reason] = MappingProxyType({  # of steps that say no more than that they have no result
+REASONS: Mapping[str, Reason] = MappingProxyType({  # for steps that report only that they have no result
     "FundamentalMatrixComputation": Reason.FEW_INLIERS, "CamerasTransformEstimation": Reason.FEW_INLIERS,
     "PerspectiveNPointSolving": Reason.FEW_INLIERS, "Transform3DEstimation": Reason.FEW_INLIERS,
     "BundleAdjustment": Reason.FEW_INLIERS, "Registration3D": Reason.NOT_REGISTERED,
@@ -326,7 +326,7 @@ class Pipeline:
         return values if self._has_mandatory(node, values) else None
 
     def _is_as_before(self, node: GraphNode, values: Mapping[str, Any], wave: Activation) -> bool:
-        """Whether a step's inputs are those of its last call, nothing new among them: then its outputs stand."""
+        """Whether a step's inputs are those of its last call, none of them new: then its outputs are still valid."""
         if self._is_new(node, wave) or node.kind.keeps_state:
             return False
         last = self._last_calls.get(node.id)
@@ -448,7 +448,7 @@ class Pipeline:
         return outputs
 
     def _count_refusal(self, wave: Activation) -> None:
-        """Count why a set of inputs has no result: what the first step said of it that refused anything."""
+        """Count why a set of inputs has no result: the reason of the first step that refused anything."""
         step, refusal = next((each for each in wave.refusals if each[1].reason != Reason.NO_RESULT), ("", None))
         self.statistics.refuse(NO_RESULT if refusal is None else str(refusal.reason), step, refusal)
 

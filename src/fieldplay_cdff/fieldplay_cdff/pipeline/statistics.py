@@ -168,7 +168,7 @@ class RunStatistics:
         Args:
             reason: of the closed list.
             step: that refused it.
-            refusal: what it said: the parameter that would help, and by how much.
+            refusal: the parameter that would help, and by how much.
         """
         self.refused[reason] = self.refused.get(reason, 0) + 1
         if refusal is not None:
@@ -204,7 +204,7 @@ class RunStatistics:
         }  # fmt: skip
 
     def refusals(self) -> list[str]:
-        """Lines that say how many sets of inputs have no result, why, and what would help; most frequent first."""
+        """Lines with how many sets of inputs have no result, why, and what would help; most frequent first."""
         counts = sorted(self.refused.items(), key=lambda each: -each[1])
         return [f"{count} {reason}{self.hints.get(reason, '')}" for reason, count in counts]
 

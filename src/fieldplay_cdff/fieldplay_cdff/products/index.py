@@ -1,4 +1,4 @@
-"""The index of a store: a database (SQLite) of the products' records and places, made anew whenever it does not fit."""
+"""The index of a store: a database (SQLite) of the products' records and positions, rebuilt if it does not fit."""
 
 import json
 import sqlite3
@@ -214,7 +214,7 @@ class ProductIndex:
         return int(number if query.newest is None else min(number, query.newest))
 
     def _in_frame(self, query: ProductQuery) -> Iterator[IndexedProduct]:
-        """Yield those whose chain has the frame, and that touch the places there."""
+        """Yield those whose chain has the frame, and that touch the positions there."""
         where, values = _condition(query, with_places=False)
         columns = "part, places, record, id"
         for each in self._read(f"SELECT {columns} FROM products WHERE {where} ORDER BY stamp_ns, id", values):

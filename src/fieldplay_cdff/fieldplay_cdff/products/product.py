@@ -19,7 +19,7 @@ from fieldplay.geometry.transforms import (
     transform_points,
 )
 
-FORM = 1  # of records; a reader leaves out those of another
+FORM = 1  # version of records; a reader ignores those of another
 Point = tuple[float, float, float]
 
 
@@ -101,9 +101,9 @@ class Product:
     """What is known of a product: `stamp_ns` is when its data were taken, `stored_ns` when it was kept.
 
     The pose, the extent and the quality are None where they are not known. `size` and `digest` (SHA-256) are those of
-    its messages' bytes, one behind the other. `chain` leads from a root, such as map, to the frame of pose and extent
+    its messages' bytes, concatenated. `chain` leads from a root, such as map, to the frame of pose and extent
     (`frame`, but for images the scene); `world` names the one root that is meant, since each recording may have a map
-    of its own: places of one world compare.
+    of its own: positions of one world compare.
     """
 
     kind: str
@@ -124,7 +124,7 @@ class Product:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The frames in which it has a place: from the root of its chain to that of its extent."""
+        """The frames in which it has a position: from the root of its chain to that of its extent."""
         last = self.chain[-1].child if self.chain else self.frame
         return (*(link.parent for link in self.chain), last)
 
@@ -180,7 +180,7 @@ def _link(fields: Mapping[str, Any]) -> FrameLink:
 
 
 def digest_of(messages: Sequence[TypedMessage]) -> str:
-    """SHA-256 of the messages' bytes, one behind the other."""
+    """SHA-256 of the messages' bytes, concatenated."""
     digest = hashlib.sha256()
     for message in messages:
         digest.update(message.data)
@@ -219,7 +219,7 @@ class ProductQuery:
 
     @property
     def has_place(self) -> bool:
-        """Whether it asks for a place."""
+        """Whether it selects by position."""
         return self.box is not None or self.centre is not None
 
     def touches(self, extent: Extent | None) -> bool:
@@ -236,7 +236,7 @@ class ProductQuery:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is said, so that everything is meant."""
+        """Whether there is no condition, so that all products match."""
         return self == ProductQuery()
 
 

@@ -1,4 +1,4 @@
-"""Keeps what comes out of a pipeline where its description says so, offline and live alike."""
+"""Stores the outputs of a pipeline that its description declares as products, offline and live alike."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ QUALITY = "quality"
 
 
 def producer_of(graph: RunnableGraph) -> Producer:
-    """What a pipeline says of itself in the records of its products."""
+    """The description of a pipeline in the records of its products."""
     return Producer(
         dfpc=graph.name,
         implementation=graph.implementation,
@@ -68,7 +68,7 @@ class OutputSet:
 class Anchor:
     """Where a camera was in a known frame at a time, which a chain of frames needs.
 
-    `root` is the frame, such as map, `root_t_camera` (4, 4) the camera in it; `world` says which map that is.
+    `root` is the frame, such as map, `root_t_camera` (4, 4) the camera in it; `world` identifies that map.
     """
 
     root: str
@@ -83,7 +83,7 @@ class ProductKeeper:
     """Puts the outputs that a pipeline's description marks into a store, each with its record.
 
     `sources` are the topics of the inputs by port; `full_name` is that of a topic. What was held back for its period is
-    kept at the end. `anchoring` says where the camera was at a time, once that is known: from then on records have a
+    kept at the end. `anchoring` has the pose of the camera at a time, once it is known: from then on records have a
     chain from that frame to the scene. Without it, the scene of each run is a world of its own.
     """
 

@@ -85,7 +85,7 @@ class PartWriter:
 
     @classmethod
     def after(cls, store: Path, last: str) -> "PartWriter":
-        """The next part of a store, behind the last one that it ever had; another process may be faster."""
+        """The next part of a store, after the last one that it ever had; another process may be faster."""
         number = int(last.removeprefix(PREFIX) or 0)
         while True:
             number += 1
@@ -318,7 +318,7 @@ class ProductStore:
         try:
             with self._index.transaction():
                 self._read_new_data(sorted(set(known) - set(names)), unknown)
-        except StoreError:  # read-only, locked, or the disk is full, which who only reads need not mind
+        except StoreError:  # read-only, locked, or the disk is full, which does not affect readers
             if self._is_writable:
                 raise
             self._index.close()

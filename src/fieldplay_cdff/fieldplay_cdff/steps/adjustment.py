@@ -40,7 +40,7 @@ SIDES = ("Left", "Right")
 
 @dataclass(frozen=True, kw_only=True)
 class StereoRig:
-    """Focal lengths and principal points fx fy cx cy (4,) of both cameras; how far right the right one stands (m)."""
+    """Focal lengths and principal points fx fy cx cy (4,) of both cameras; the baseline (m)."""
 
     left: Array
     right: Array
@@ -226,7 +226,7 @@ class InitialPoints(NamedTuple):
 
 
 def longest(pixels: Array, maximum: int) -> Array:
-    """The tracks (n, k, 4) that are seen from the most places, so many at most; 0: all."""
+    """The tracks (n, k, 4) that are seen from the most poses, so many at most; 0: all."""
     if not maximum or len(pixels) <= maximum:
         return pixels
     often = np.isfinite(pixels[:, :, 0]).sum(axis=1)
@@ -340,7 +340,7 @@ class CeresAdjustment(StereoAdjustment):
 
 @implements("BundleAdjustment")
 class SvdDecomposition(StereoAdjustment):
-    """Poses from what is seen from everywhere: the points of all places are one shape, turned and shifted (rank 3)."""
+    """Poses from points that all of them see: the points of all poses are one shape, rotated and shifted (rank 3)."""
 
     def bundle(self, pixels: Array, guess: Array | None) -> Bundle | None:
         seen = self.rig.points(pixels)

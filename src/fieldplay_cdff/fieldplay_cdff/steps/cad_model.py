@@ -81,7 +81,7 @@ class Body:
         return EdgePoints(starts[which] + fraction[:, None] * edge_vectors[which], along[which])
 
     def is_hidden(self, points: Array, eye: Array) -> NDArray[np.bool_]:
-        """Whether a triangle stands between points (n, 3) and a place."""
+        """Whether a triangle hides points (n, 3) from a position."""
         is_hidden = np.zeros(len(points), bool)
         step = max(1, AT_ONCE // max(1, len(self.triangles)))
         for start in range(0, len(points), step):

@@ -1,4 +1,4 @@
-"""Steps that find where a model stands in a scene by points that are described alike."""
+"""Steps that localise a model in a scene by points with similar descriptors."""
 
 from itertools import permutations, product
 
@@ -47,7 +47,7 @@ def most_similar(source: Array, sink: Array, count: int) -> tuple[Indices, Array
 
 
 def usable(features: Features3D) -> Features3D:
-    """The features of which place and descriptor are known; ValueError where there are no descriptors."""
+    """The features with a known position and descriptor; ValueError where there are no descriptors."""
     if len(features) and not features.descriptors.size:
         raise ValueError("expected features with descriptors, got points alone")
     is_number = np.isfinite(features.points).all(axis=1)
@@ -106,7 +106,7 @@ class BestDescriptorMatch(DescribedMatch):
 
 @implements("FeaturesMatching3D")
 class Ransac3D(DescribedMatch):
-    """From a few points at a time, as far apart in both, until enough of the model lies on the scene.
+    """From a few points at a time, at equal distances in both, until enough of the model lies on the scene.
 
     MaxCorrespondenceDistance may be so large that the model fits in many poses. So poses are scored within the spacing
     of the scene's points, too, and one with an alternative that scores nearly as well is no success.

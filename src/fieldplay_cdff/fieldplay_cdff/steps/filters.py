@@ -26,7 +26,7 @@ from fieldplay_cdff.steps.values import (
 )
 
 GROUP, TRACKING = "KalmanParameters", "LidarTrackParameters"
-MEASURED = 6  # of the twelve numbers of a state: turn and place
+MEASURED = 6  # of the twelve numbers of a state: orientation and position
 NEAREST_POINTS = 10  # of a model, that are enough to follow it
 NS = 1e-9
 
@@ -229,9 +229,9 @@ def weighted_mean(estimates: Sequence[PoseEstimate]) -> Array:
 
 @implements("LidarBasedTracking")
 class LidarBasedTracking(Step):
-    """Where a model stands in clouds that follow each other: nearest points from where it is expected, then a filter.
+    """The pose of a model in successive clouds: nearest points from its predicted pose, then a filter.
 
-    A model, and where it stands at first, come once; the state is of sensor_T_model.
+    A model and its initial pose arrive once; the state is of sensor_T_model.
     """
 
     keeps_state = True

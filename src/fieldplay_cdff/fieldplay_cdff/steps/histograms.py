@@ -1,4 +1,4 @@
-"""Steps that describe points of a cloud by how the normals about them stand to each other."""
+"""Steps that describe points of a cloud by the angles between the normals about them."""
 
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from fieldplay_cdff.steps.neighbours import (
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Features3D
 
-NOT_KNOWN = 1000.0  # what stands for a number that is none, as published
+NOT_KNOWN = 1000.0  # replaces an undefined value, as published
 MIN_POINTS = 3
 FPFH_BINS, PFH_BINS = 11, 5
 NEIGHBOURS_AT_ONCE = 2_000_000  # of all points that are looked at together: 50 MB
@@ -198,7 +198,7 @@ class PfhDescriptor3D(Descriptor3D):
 
 
 def _edges_to_others(edges: Edges, own: Indices) -> Edges:
-    """Edges to other places, not where the point itself lies, or one just there."""
+    """Edges to other positions, not where the point itself lies, or one just there."""
     other = (own[edges.of] != edges.to) & (edges.distances > 0)
     return Edges(edges.of[other], edges.to[other], edges.distances[other])
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay.geometry.camera_model import CameraModel, StereoCamera
 from fieldplay_cdff.steps.values import Array, Frame
 
-UNSET = 1.0  # a focal length or a baseline of this much, the published default, says nothing
+UNSET = 1.0  # the published default of a focal length or a baseline, which means that it is not set
 TO_GREY = {"rgb8": cv2.COLOR_RGB2GRAY, "bgr8": cv2.COLOR_BGR2GRAY, "rgba8": cv2.COLOR_RGBA2GRAY,
            "bgra8": cv2.COLOR_BGRA2GRAY}  # fmt: skip
 SAME = ("mono8", "8UC1")

@@ -1,4 +1,4 @@
-"""Steps that find points which stand out in a cloud: corners of surfaces."""
+"""Steps that detect keypoints in a cloud: corners of surfaces."""
 
 from collections.abc import Callable, Mapping
 
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 class Detector3D(Step):
-    """Points of a cloud that stand out, by position, or by their places in the cloud too."""
+    """Keypoints of a cloud, by position, or by their indices in the cloud too."""
 
     def process(self, *, pointcloud: Cloud) -> Ports:
         cloud = finite(pointcloud, "pointcloud", minimum=MIN_POINTS)

@@ -16,7 +16,7 @@ MIN_POINTS = 3  # that make a surface
 NEAR = 1 + 1e-12  # a tree takes what is nearer than a bound, a radius what is as far too
 
 UPPER = np.triu_indices(3)
-SYMMETRIC = np.array([0, 1, 2, 1, 3, 4, 2, 4, 5])  # where a matrix's numbers stand in its upper half
+SYMMETRIC = np.array([0, 1, 2, 1, 3, 4, 2, 4, 5])  # indices of the upper half of a matrix
 
 Indices = NDArray[np.intp]
 
@@ -103,7 +103,7 @@ def starts_of(edges: Edges, count: int) -> Indices:
 
 
 def sums_of(values: Array, indices: Indices, starts: Indices) -> Array:
-    """Sums (n, k) of the values (m, k) at these places, from one start to the next (n + 1,)."""
+    """Sums (n, k) of the values (m, k) at these indices, from one start to the next (n + 1,)."""
     matrix = sparse.csr_matrix((np.ones(len(indices)), indices, starts), shape=(len(starts) - 1, len(values)))
     sums: Array = matrix @ values
     return sums

@@ -133,7 +133,7 @@ def refine_pose(sights: Sights, pose: Array, threshold: float, *, rounds: int = 
 
 
 def deviation(sights: Sights, pose: Array) -> float:
-    """How uncertain the camera's place is (m), by how well the matches agree, a pixel at least."""
+    """The uncertainty of the camera's position (m), by the residuals of the matches, a pixel at least."""
     rows, errors = _linear(sights, pose)
     variance = max(float(errors @ errors) / max(errors.size - 6, 1), 1.0)
     covariance = np.linalg.pinv(rows.T @ rows) * variance

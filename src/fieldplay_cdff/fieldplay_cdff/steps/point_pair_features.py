@@ -47,7 +47,7 @@ class Surface(NamedTuple):
 
 
 class ExactTimeSync(NamedTuple):
-    """Places (n,) of two points each, and what is alike of pairs that are: the length and three cosines (n, 4)."""
+    """Indices (n,) of two points each, and the pair features: the distance and three cosines (n, 4)."""
 
     first: Indices
     second: Indices

@@ -33,11 +33,11 @@ BITS = 21  # of each of three numbers of a cell
 class ComposePose(Step):
     """scene_T_left of the steps last_T_new, or of estimates of it; the first pair that has a basis is the scene.
 
-    What failed, or is not believed, leaves the pose as it is. `nextPose` is what is to be expected of the next pair
-    where none is lost; `motion` is where the last pair was, seen from the one that others are compared with, and how
-    it goes on, so that it is known at any time. Triggers without stamps count as one a second.
-    `accepted` is whether the next pairs are compared with this one: not while it is still near the one that it was
-    compared with itself, so that a static camera does not drift.
+    A failed or implausible motion does not change the pose. `nextPose` is the prediction for the next pair
+    where none is lost; `motion` is the pose of the last pair in the reference pair, and its velocity, so that
+    the pose is known at any time. Triggers without stamps count as one a second.
+    `accepted` is whether the next pairs are compared with this one: not while it is still near its own reference
+    pair, so that a static camera does not drift.
     """
 
     keeps_state = True

@@ -36,7 +36,7 @@ Maps = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 class StereoCalibration(NamedTuple):
-    """Two cameras and where they stand: right_T_left as a rotation (3, 3) and a shift (3,) in m."""
+    """Two cameras and their extrinsics: right_T_left as a rotation (3, 3) and a shift (3,) in m."""
 
     left: CameraModel
     right: CameraModel

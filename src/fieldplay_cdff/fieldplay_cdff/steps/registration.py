@@ -29,13 +29,13 @@ CACHED_CLOUDS = 2  # that are made ready: the sink of a call is often the source
 METHODS = {"Point": "ICP", "Plane": "PLANE_ICP", "Gicp": "GICP"}  # as small_gicp calls them
 FAR_DEVIATIONS = 3  # of the distances' mean: what CloudCompare takes for the farthest points
 MIN_TILT = 1e-6  # squared: what is even is taken to be as uneven
-HELD_BELOW = 1e-6  # of what planes say most of: what they say less of stays as guessed
+HELD_BELOW = 1e-6  # fraction of the information of the best direction, below which a direction keeps the guess
 PREFILTERS = ("DistanceLimit", "RandomSampling", "SamplingSurfaceNormal")
 AXES = {"AxisX": 0, "AxisY": 1, "AxisZ": 2}
 
 
 class Registration(Step):
-    """Where a source cloud stands in a sink cloud, and whether enough of it lies on the sink there."""
+    """The pose of a source cloud in a sink cloud, and whether enough of it lies on the sink there."""
 
     optional: ClassVar[tuple[str, ...]] = ("transformGuess", "useGuess")
 
@@ -164,7 +164,7 @@ class Icp3D(Registration):
 
 @implements("FeaturesMatching3D", name="Icp3D")
 class Icp3DOfFeatures(Step):
-    """The same of points that stand out, whatever describes them."""
+    """The same for keypoints, with any descriptor."""
 
     def configure(self) -> None:
         self._icp = Icp3D(self.settings, threads=self.threads, seed=self.seed)

@@ -73,11 +73,11 @@ def plane_step(points: Array, sink: Array, normals: Array, *, held: float = 0.0)
 
 
 class Freedoms(NamedTuple):
-    """Steps of a cloud about its middle, from what a hessian says least of to what it says most of."""
+    """Motions of a cloud about its centre, from the least to the best determined one by a Hessian."""
 
     center: Array  # (3,)
     scale: float  # m, by which turns are as long as shifts
-    lengths: Array  # (6,), how much is said
+    lengths: Array  # (6,), the information of each
     axes: Array  # (6, 6), turns times the scale, and shifts; in columns
 
     def step(self, index: int, size: float) -> Array:
@@ -91,7 +91,7 @@ class Freedoms(NamedTuple):
 
 
 def freedoms(hessian: Array, points: Array) -> Freedoms:
-    """What a hessian (6, 6) of turn and shift, about the origin of the frame of points (n, 3), says of their steps."""
+    """The information of a Hessian (6, 6) of rotation and shift, about the origin of points (n, 3), by direction."""
     center = points.mean(axis=0)
     scale = max(float(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1)))), FLAT)
     about = np.eye(6)

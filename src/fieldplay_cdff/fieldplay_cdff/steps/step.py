@@ -1,6 +1,6 @@
-"""What a processing step is, which there are, and how they are set.
+"""The base class of processing steps, the known steps, and their parameters.
 
-What can be set stands in a YAML file beside each module: implementation, group, name, and the default, or a map of
+Parameters are in a YAML file next to each module: implementation, group, name, and the default, or a map of
 `default` and limits (`above`, `least`, `most`, `below`, `one_of`, `multiple_of`, `odd`); `names` are texts for numbers.
 `auto: true` allows the value `auto`, which is None in the settings: the step computes it from the first images
 (`fieldplay_cdff.stereo.presets`); `default: auto` with `published: NUMBER` makes that the default.
@@ -23,7 +23,7 @@ from fieldplay_cdff.descriptors.description_reader import GENERAL
 from fieldplay_cdff.descriptors.step_packages import import_step_packages, step_packages
 from fieldplay_cdff.stereo.refusals import Refusal
 
-AUTO = "auto"  # in place of a number: by what the first images show
+AUTO = "auto"  # instead of a number: set by the first images
 FOLDER = Path(__file__).parent
 WITH_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # a number without a dot, 1e-8, which YAML 1.1 takes for a text
 LIMITS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
@@ -42,7 +42,7 @@ Ports = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """What can be set: what holds where nothing is said, and what a value must be.
+    """A parameter: its default, and the limits of its value.
 
     `model` is a value of its type, where the default itself is `auto` (None).
     """
@@ -107,7 +107,7 @@ class Step:
     files: ClassVar[Mapping[str, str]] = {}  # what a chain must set, as GROUP.NAME, and what these are
     camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
     chosen: ParameterGroups = MappingProxyType({})  # of parameters that are `auto`: what was computed
-    refusal: Refusal | None = None  # why the last call has no result, if it says
+    refusal: Refusal | None = None  # why the last call has no result, if known
     is_first: bool = False  # whether the last result holds by definition: the first pair is the scene
     process: Callable[..., Ports]  # what comes out of one set of inputs
 

@@ -27,7 +27,7 @@ from fieldplay_cdff.stereo.presets import intervals_of, measure_disparities, rec
 from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
 SUBPIXELS = 16  # of OpenCV's disparities, which are whole numbers
-MIN_SET = 1e-4  # a density or a size of voxels below says that there is none
+MIN_SET = 1e-4  # a density or a voxel size below this means none
 MIN_BLOCK = 5  # of block matching
 BLOCK_MATCHING = 0
 INTERVALS = "NumberOfIntervals"

@@ -111,7 +111,7 @@ class TracksOfMatches(Step):
 
 
 def _same(one: TrackedPair, other: TrackedPair) -> tuple[Indices, Indices]:
-    """Places in two pairs of what belongs to the same tracks."""
+    """Indices in two pairs of the pixels of the same tracks."""
     _, indices, its = np.intersect1d(one.tracks, other.tracks, assume_unique=True, return_indices=True)
     return indices, its
 

@@ -76,7 +76,7 @@ class Cloud:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Features2D:
-    """Points (n, 2) as u v, descriptors (n, k) as bytes or numbers, and what a detector says of each point (n,)."""
+    """Points (n, 2) as u v, descriptors (n, k) as bytes or numbers, and the detector's output for each point (n,)."""
 
     points: Array
     descriptors: NDArray[np.generic] = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
@@ -91,7 +91,7 @@ class Features2D:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Features3D:
-    """Points (n, 3), or places in a cloud (n,) that they stand for, and descriptors (n, k)."""
+    """Points (n, 3), or the indices in a cloud (n,) of their points, and descriptors (n, k)."""
 
     points: Array
     references: NDArray[np.intp] | None = None

@@ -74,7 +74,7 @@ def depth_image(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np
 
 
 def pose_of_heading(heading: Array, up: Array, position: Array) -> Array:
-    """The pose (4, 4) of a robot at a place that heads along one vector, and has its up nearest to another."""
+    """The pose (4, 4) of a robot at a position that heads along one vector, and has its up nearest to another."""
     x = heading / np.linalg.norm(heading)
     z = up - (up @ x) * x
     z = z / np.linalg.norm(z)

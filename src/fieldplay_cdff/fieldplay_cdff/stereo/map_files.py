@@ -141,7 +141,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 def _header(path: Path, arrays: Arrays) -> Mapping[str, Any]:
-    """What the header says; ArchiveError where it is none, or of another version."""
+    """Parse the header; ArchiveError if it is none, or of another version."""
     try:
         header = json.loads(arrays["header"].tobytes())
         known = (header["format"], header["version"])

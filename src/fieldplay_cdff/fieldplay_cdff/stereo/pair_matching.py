@@ -176,7 +176,7 @@ class PairMatcher:
         points = self._points_of_key(key)
         try:
             found = pose_from_points(points[rows], pixels, self.camera.matrix, self.settings.pnp)
-        except cv2.error:  # of points that are all in one place
+        except cv2.error:  # of points that are all at one position
             found = None
         if found is None:
             return Refusal(reason=Reason.FEW_INLIERS, detail=f"{len(rows)} matches")
@@ -195,7 +195,7 @@ class PairMatcher:
             left: rectified image (h, w), uint8.
             right: the same of the right camera.
             guess: key_T_left (4, 4); a wrong one has too few points that support it.
-            others: matches that are known already, which count besides.
+            others: known matches, which are used in addition.
 
         Returns:
             key_T_left by all matches, or why there is none.

@@ -1,4 +1,4 @@
-"""Settings as dataclasses with units in their names, and the published parameters that each of them stands for."""
+"""Settings as dataclasses with units in their names, and the published parameter of each of them."""
 
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass, replace
@@ -29,7 +29,7 @@ def settings_from_parameters(kind: type[Settings], parameters: Mapping[str, Any]
         parameters: values by the names of the parameters, or by group and name for nested settings; None is `auto`.
 
     Returns:
-        The settings; where nothing is said of a field, its default.
+        The settings; a field that is not set has its default.
     """
     values: dict[str, Any] = {}
     for each in fields(kind):  # type: ignore[arg-type]

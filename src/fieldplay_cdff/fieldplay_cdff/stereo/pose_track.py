@@ -108,8 +108,8 @@ class Motion(NamedTuple):
 class PoseTrack:
     """scene_T_left of the steps key_T_left; the first pair that can be a key is the scene.
 
-    What failed, or is not believed, leaves the pose as it is. After some failures in a row the pair is taken to be
-    where it would be if it had gone on as before, and is the new key.
+    A failed or implausible motion does not change the pose. After some failures in a row the pair gets the pose
+    predicted at constant velocity, and is the new key.
     """
 
     def __init__(self, settings: TrackSettings) -> None:
@@ -266,7 +266,7 @@ class DriftingCovariance:
             pose: scene_T_left.
             stamp_ns: of the pair.
             restarted: whether the pair is a new key pair.
-            step: how well the motion from the key pair is known; else it is taken to drift as the settings say.
+            step: the uncertainty of the motion from the key pair; else it drifts by the settings.
         """
         if pose is None:
             self._is_gap |= restarted

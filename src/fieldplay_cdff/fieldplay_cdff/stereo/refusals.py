@@ -49,7 +49,7 @@ class Refusal:
         reason: of the closed list.
         parameter: `Group.Name` of a parameter of the step that would help; "" where none does.
         value: of that parameter, with which this pair would have been accepted.
-        detail: a sentence with the numbers of this pair; "" where the reason says all.
+        detail: a sentence with the numbers of this pair; "" if the reason is sufficient.
         is_final: whether no result of this pair is right, whatever other steps make of it.
     """
 

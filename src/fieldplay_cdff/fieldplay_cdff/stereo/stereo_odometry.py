@@ -9,7 +9,7 @@
 
 Corners of the left image are followed into the right one, which gives points before the camera, and into the next left
 one, where the pixels of these points give its pose. Pairs are compared with a key pair, which is replaced once the
-camera has moved on, so a camera that stands does not drift.
+camera has moved on, so a static camera does not drift.
 """
 
 from concurrent.futures import ThreadPoolExecutor, wait

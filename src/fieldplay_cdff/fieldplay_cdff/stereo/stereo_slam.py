@@ -73,12 +73,12 @@ class PlaceSettings:
     """When a place is recognised, and how it constrains the map."""
 
     candidates: int = parameter("Candidates", 3)  # that look most alike
-    neighbours: int = parameter("Neighbours", 3)  # near the place, which have to agree
+    neighbours: int = parameter("Neighbours", 3)  # near the candidate, which have to agree
     neighbour_shift_m: float = parameter("NeighbourShift", AUTO, rover=1.2)
     neighbour_turn_rad: float = parameter("NeighbourTurn", 0.6)
     agreement_m: float = parameter("Agreement", AUTO, rover=0.1)  # between the poses by two keyframes
     agreement_rad: float = parameter("AgreementTurn", 0.03)
-    edges: int = parameter("Edges", 3)  # that a place is held by
+    edges: int = parameter("Edges", 3)  # of a loop closure
     recent_keyframes: int = parameter("RecentKeyframes", 10)  # which are excluded from place recognition
     recent_path_m: float = parameter("RecentWay", AUTO, rover=3.0)
     drift_m: float = parameter(
@@ -87,8 +87,8 @@ class PlaceSettings:
     drift_fraction: float = parameter("DriftShare", 0.05)
     drift_rad: float = parameter("DriftTurn", 0.1)
     drift_rad_per_m: float = parameter("DriftTurnPerMetre", AUTO, rover=0.01, power=-1.0)
-    huber: float = parameter("Huber", 3.0)  # deviations from which a place pulls with its distance alone
-    maximum_deviations: float = parameter("MaximumDeviations", 60.0)  # with which a place was none
+    huber: float = parameter("Huber", 3.0)  # deviations above which a loop closure has linear cost
+    maximum_deviations: float = parameter("MaximumDeviations", 60.0)  # above which a loop closure is rejected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +264,7 @@ class KeyframeTracker:
         return candidates[: self._places.candidates]
 
     def _agreeing(self, view: View, candidates: list[int], *, skipped: frozenset[int] = frozenset()) -> LoopCandidates:
-        """Keyframes that a view sees from one and the same place, two of them at least; else none."""
+        """Keyframes from which a view has one and the same pose, two of them at least; else none."""
         assert self._map is not None
         matches: LoopCandidates = {}
         for number in candidates:

@@ -1,6 +1,6 @@
 """A smaller log out of a larger one: some streams, some samples. The bytes of samples are copied as they are.
 
-Those of flattened logs, whose fields lie apart, are put together and packed anew.
+Those of flattened logs, whose fields are not contiguous, are assembled and packed anew.
 """
 
 import zlib
@@ -42,7 +42,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class ChosenRows:
-    """The rows of a stream that are taken: runs of them, each its first and the one behind its last."""
+    """The selected rows of a stream: runs of them, each its first and the one after its last."""
 
     runs: tuple[tuple[int, int], ...]
 

@@ -23,7 +23,7 @@ from fieldplay_cdff.logs.type_table import ORIENTATION, W_FIRST
 
 KIND = "joint_transforms"
 SHOWN = 6
-BODY = ("body", "base_link", "robot")  # frames of a rover that stands on its wheels
+BODY = ("body", "base_link", "robot")  # frames of the body of an upright rover
 CONVERTED = "orient"
 OF_LOGGER = ("source_frame", "target_frame")
 MAX_ROWS = 100

@@ -181,7 +181,7 @@ def _samples(log: LogStream, rows: NDArray[np.intp]) -> list[Any]:
 
 
 def _by_up(archive: Archive, unit: LogStream) -> Axes | None:
-    """The rover stands on its wheels: by its place in the unit, and the unit's turn."""
+    """Return the axes in which the rover is upright, from the unit's mounting position and its orientation."""
     (row,) = (row for row in archive.spec.extrinsics if row.parent == "dgps")
     rows = np.linspace(0, len(unit) - 1, min(len(unit), 50)).astype(np.intp)
     turn = SampleRows(_samples(unit, rows)).vectors(4, *ORIENTATION)

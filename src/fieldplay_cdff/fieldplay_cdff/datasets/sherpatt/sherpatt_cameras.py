@@ -21,7 +21,7 @@ MAX_COEFFICIENTS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class CameraSettings:
-    """What a file says of one camera; the baseline stands with the right one of a pair."""
+    """The content of a file for one camera; the baseline is with the right one of a pair."""
 
     file: str
     matrix: tuple[float, ...]

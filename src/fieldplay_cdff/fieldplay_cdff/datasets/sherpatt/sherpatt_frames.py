@@ -20,7 +20,7 @@ NO_TURN = (0.0, 0.0, 0.0, 1.0)
 NORM_ERROR = 1e-3
 UNREACHED = "their root is not a frame of the rover"
 ASIDE = np.cos(np.radians(45))
-NEAR_M, NEAR_DEG = 1e-3, 0.1  # how far apart two directions of one transform may be
+NEAR_M, NEAR_DEG = 1e-3, 0.1  # the largest difference between the two directions of one transform
 CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 
 
@@ -65,7 +65,7 @@ def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
 
 
 def _require_logs(archive: Archive, settings: Mapping[str, Any]) -> None:
-    """Settings alone play nothing; ArchiveError if a single file is one."""
+    """Settings alone have no streams; ArchiveError if a single file is one."""
     if settings and not archive.streams and archive.root.name in settings:
         count = len(settings[archive.root.name])
         raise ArchiveError(
@@ -131,7 +131,7 @@ def _merge_parents(archive: Archive, tree: Mapping[str, Sequence[str]]) -> dict[
 
 
 def _note_unused(archive: Archive, left: Iterable[Extrinsic], placed: set[str], moving: set[str]) -> None:
-    """Say which transforms are not sent, and why: of frames that move, that are placed already, or of another root."""
+    """Report which transforms are not published, and why: moving frames, frames with a parent, or another root."""
     reasons: dict[str, list[str]] = {}
     for row in left:
         frames = {row.parent, row.child}
@@ -155,7 +155,7 @@ def _note_used(archive: Archive, used: Sequence[Extrinsic]) -> None:
 
 
 def _note_view(archive: Archive, used: Sequence[Extrinsic]) -> None:
-    """Say if the unit is turned in the rover, so that its cameras do not look ahead."""
+    """Report if the unit is rotated in the rover, so that its cameras do not look ahead."""
     for row in used:
         if {row.parent, row.child} == {UNIT, BODY}:
             z, w = row.rotation[2], row.rotation[3]
@@ -168,7 +168,7 @@ def _note_view(archive: Archive, used: Sequence[Extrinsic]) -> None:
 def forest_of_rows(rows: Iterable[Extrinsic], report: Report, note: Callable[[str], None]) -> list[Extrinsic]:
     """The rows that are a forest: what gives a frame itself, a second parent or a loop is reported and left out.
 
-    Of a pair in both directions the first is taken if they say the same, else neither.
+    Of a pair in both directions the first is used if they agree, else neither.
     """
     parents: dict[str, str] = {}
     trees = []
@@ -183,7 +183,7 @@ def forest_of_rows(rows: Iterable[Extrinsic], report: Report, note: Callable[[st
 
 
 def _in_one_direction(rows: Iterable[Extrinsic], report: Report, note: Callable[[str], None]) -> list[Extrinsic]:
-    """Of each two frames the first row; what stands there twice is noted, what stands in both directions reported."""
+    """Of each two frames the first row; duplicates are noted, edges in both directions are reported as issues."""
     first: dict[frozenset[str], Extrinsic] = {}
     contradicted = set()
     for row in rows:

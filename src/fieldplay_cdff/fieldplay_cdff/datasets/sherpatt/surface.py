@@ -63,13 +63,13 @@ class Surface:
         return points
 
     def heights_below(self, positions: Numbers) -> Numbers:
-        """How high (n,) the surface is below places (n, 2) in the map; NaN where there is none."""
+        """Return the height (n,) of the surface below positions (n, 2) in the map; NaN where there is none."""
         with self.files.open(self.name) as file, open_raster(file) as raster:
             return raster.heights_at(positions, self.map_from_pixel) - self.height_m
 
 
 def add_surface(archive: Archive, files: Files, spec: DatasetSpec) -> None:
-    """Put the stream `surface` behind those of an open archive, as the dataset's description has it."""
+    """Append the stream `surface` to those of an open archive, as in the dataset's description."""
     streams = open_surface(archive, files, archive.streams)
     archive.streams |= streams
     others = [stream for stream in archive.spec.streams if stream.id != KEY]
@@ -171,7 +171,7 @@ def _start_pixel(requested: str, known: str | None, raster: Raster) -> tuple[Num
 
 
 def _height_of_body(archive: Archive, raster: Raster, pixel: Numbers) -> float:
-    """As high above the surface at the start as the rover stands."""
+    """Return the height of the body at the start: the height of the surface plus that of the rover at rest."""
     column, row = np.floor(pixel).astype(np.intp)
     inside = 0 <= row < raster.rows and 0 <= column < raster.columns
     height = raster.heights(np.array([row]), np.array([column]))[0, 0] if inside else np.nan
@@ -263,12 +263,12 @@ def check_heading(archive: Archive, known_deg: float) -> None:
 
 
 def _bodies(archive: Archive, record: records.Odometry) -> Numbers:
-    """Places (n, 3) of the body from poses of the unit, whose place in it the description has."""
+    """Positions (n, 3) of the body from poses of the unit, whose mounting position is in the description."""
     return np.asarray(record.position_m + rotate_vectors(record.orientation_xyzw, _body_in_unit(archive)[0]), float)
 
 
 def _body_in_unit(archive: Archive) -> tuple[Numbers, Numbers]:
-    """The body's place (3,) and quaternion (4,) in the satellite unit."""
+    """The position (3,) and quaternion (4,) of the body in the GNSS unit."""
     unit = next(stream.child_frame for stream in archive.spec.streams if stream.id == SATELLITES)
     for row in archive.spec.extrinsics:
         if (row.parent, row.child) == (unit, BASE):

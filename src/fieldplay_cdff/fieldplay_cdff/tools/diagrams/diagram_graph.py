@@ -39,7 +39,7 @@ LONGEST_LINE = 60  # characters
 
 
 def lines_of_file(path: Path) -> Lines:
-    """What the statistics of `fieldplay fuse --stats` say of each step; UsageError where it is no such file."""
+    """The statistics of each step from `fieldplay fuse --stats`; UsageError if it is no such file."""
     if not path.is_file() or path.stat().st_size > LARGEST:
         raise UsageError(f"{path}: expected a file of statistics, as fieldplay fuse --stats writes it")
     try:
@@ -50,7 +50,7 @@ def lines_of_file(path: Path) -> Lines:
 
 
 def lines_of_step(lines: Lines, name: str) -> tuple[str, ...]:
-    """What was measured of a step; of a whole chain in its place, how many steps that is."""
+    """Measurements of a step; if it replaces a complete chain, the number of its steps."""
     inner = [step for step in lines if step.startswith(f"{name}.")]
     return lines.get(name, (f"{len(inner)} steps",) if inner else ())
 
@@ -208,7 +208,7 @@ def _box_of_step(step: Step, chain: ProcessingChain, dfn: Dfn | None, measured: 
 
 
 def _marks(published: Mapping[str, str] | None, used: Sequence[str]) -> tuple[Mark, ...]:
-    """The ports of a side as published, and those besides that are connected."""
+    """The ports of a side as published, and further ones that are connected."""
     known = {} if published is None else published
     further = [name for name in dict.fromkeys(used) if name not in known]
     state = KNOWN if published is None else WRONG

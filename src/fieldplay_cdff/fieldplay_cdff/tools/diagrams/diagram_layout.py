@@ -1,4 +1,4 @@
-"""Where boxes stand and how edges run: layers from left to right, and smooth curves between them."""
+"""The positions of boxes and the course of edges: layers from left to right, and smooth curves between them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ STRAIGHT = 4.0  # how much more an edge through layers wants to be straight
 PER_ROW = 3  # layers of boxes without any connection
 
 
-# The layers of a layered drawing: which box stands in which, in what order, and how high.
+# The layers of a layered drawing: the boxes of each, their order, and their heights.
 #
-# Edges lead from left to right. Within a layer each box goes to the mean place of its neighbours in the layer before,
-# then in the layer behind, again and again, and the order with the fewest crossings is kept; then boxes stand as near
-# as that order allows to where their edges would be straight.
+# Edges lead from left to right. Within a layer each box goes to the mean position of its neighbours in the previous
+# layer, then in the next, repeatedly, and the order with the fewest crossings is kept; then boxes are as near
+# as that order allows to positions with straight edges.
 
 
 def feedback_edges(count: int, edges: Sequence[Pair]) -> set[int]:
@@ -60,7 +60,7 @@ def feedback_edges(count: int, edges: Sequence[Pair]) -> set[int]:
 
 
 def longest_path_layers(count: int, edges: Sequence[Pair]) -> list[int]:
-    """The layer of each node of a graph without cycles: one behind the last of those that lead to it."""
+    """The layer of each node of a graph without cycles: one after the last of those that lead to it."""
     layers, waiting = [0] * count, [0] * count
     outgoing: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -156,7 +156,7 @@ class Tie(NamedTuple):
 def heights_of_layers(
     order: Sequence[Sequence[int]], sizes: Mapping[int, float], ties: Sequence[Tie]
 ) -> dict[int, float]:
-    """The top of each node; those of a layer stand in order, with a gap between them."""
+    """The top of each node; those of a layer are in order, with a gap between them."""
     tops: dict[int, float] = {}
     for layer in order:
         tops.update(_in_order(layer, sizes, requested=dict.fromkeys(layer, 0.0), weights=dict.fromkeys(layer, 1.0)))
@@ -191,7 +191,7 @@ def _in_order(
 ) -> dict[int, float]:
     """The positions nearest to the preferred ones, by least squares, that keep the order and the gaps.
 
-    Less what must stand above each, places may only grow; neighbours that do not are put together at their mean.
+    Less the height above each, positions may only grow; neighbours that do not are merged at their mean.
     """
     above, total = {}, 0.0
     for node in layer:
@@ -326,7 +326,7 @@ def _columns(graph: Graph, plan: _Plan) -> list[tuple[float, float]]:
 
 
 def _x_of_box(box: Box, left: float, right: float) -> float:
-    """Inputs stand at the right of their layer, outputs at the left, steps in its middle."""
+    """Inputs are at the right of their layer, outputs at the left, steps in its middle."""
     if box.style == INPUT:
         return right - box.width
     return left if box.style == OUTPUT else (left + right - box.width) / 2
