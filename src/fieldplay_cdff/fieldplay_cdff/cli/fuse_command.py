@@ -270,7 +270,7 @@ def _require_output_paths(chosen: argparse.Namespace) -> None:
 
 
 def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """What is set in steps, and in the dataset."""
+    """The parameters of steps, and of the dataset."""
     from fieldplay_cdff.pipeline import configuration_of_arguments, settings_of_arguments
     from fieldplay_cdff.pipeline.chains import source_of
 
@@ -391,7 +391,7 @@ def _parameter_texts(parameters: Mapping[str, Any], prefix: str = "") -> list[st
 
 
 def _as_json(pipeline: Any, sources: Sequence[Any], result: Any) -> dict[str, Any]:
-    """What was done; --stats has more of each step."""
+    """Print a summary of the run; --stats has more of each step."""
     statistics = pipeline.statistics.as_dict()
     steps = [
         {

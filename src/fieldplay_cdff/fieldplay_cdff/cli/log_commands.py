@@ -44,7 +44,7 @@ OTHER_TABLES = (".xlsx", ".xls", ".ods", ".tsv", ".txt", ".json", ".feather", ".
 
 
 def info(chosen: argparse.Namespace) -> int:
-    """What is in logs."""
+    """Print the contents of logs."""
     with open_logs_with_issues(chosen.logs) as (log, issues):
         files, streams = summary.file_summaries(log), summary.stream_summaries(log)
     if chosen.json:

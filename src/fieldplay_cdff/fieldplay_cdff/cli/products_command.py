@@ -32,7 +32,7 @@ examples:
 
 
 def add_arguments(parser: CommandParser) -> None:
-    """What is to be done, DIR, and which products are meant."""
+    """The action, DIR, and the query of products."""
     parser.add_argument("word", choices=ACTIONS, metavar="|".join(ACTIONS), help="what is to be done")
     parser.add_argument("folder", metavar="DIR", type=Path, help="the store")
     with parser.section("selection"):

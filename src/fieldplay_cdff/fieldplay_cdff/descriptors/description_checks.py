@@ -1,4 +1,4 @@
-"""What is wrong in a description beyond its form: names of steps, ports and implementations that nobody knows."""
+"""Issues of a description beyond its form: unknown names of steps, ports and implementations."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator

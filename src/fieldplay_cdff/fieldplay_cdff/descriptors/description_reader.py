@@ -1,6 +1,6 @@
 """Descriptions from YAML: DFNs, and DFPCs of both forms.
 
-What is wrong is reported with its line, and mended where it is clear what was meant.
+Issues are reported with their line, and repaired where the intention is clear.
 """
 
 from collections import Counter
@@ -171,7 +171,7 @@ class YamlReader:
         self._report(Defect(file=self.file, row=line, kind=kind, message=message))
 
     def content(self) -> YamlValue:
-        """The whole, with tabs as spaces where YAML does not allow tabs; ArchiveError where all fails."""
+        """The complete content, with tabs as spaces where YAML does not allow tabs; ArchiveError if all fails."""
         try:
             node = self._compose(self._text)
         except yaml.MarkedYAMLError as error:

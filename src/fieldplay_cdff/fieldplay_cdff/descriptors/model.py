@@ -62,8 +62,8 @@ class Port:
 class Step:
     """A processing step in a chain: its name there, its DFN and implementation, and its trigger (kind and value).
 
-    Of a runnable chain: what is set, by group and name, inputs that are always the same, the step that it is set like,
-    whether it may be left out, on what it forgets all. The step may be a whole chain, `dfpc`.
+    In a runnable chain: parameters by group and name, constant inputs, the step whose parameters it shares, whether
+    it is optional, and the input that resets it. The step may be a complete chain, `dfpc`.
     """
 
     id: str
@@ -97,7 +97,7 @@ class Connection:
 
 
 class NestedParameters(NamedTuple):
-    """Of a whole chain that is a step: its name, and its own parameters, which set those of its steps."""
+    """For a complete chain as a step: its name, and its own parameters, which set those of its steps."""
 
     name: str
     parameters: Mapping[str, Mapping[str, Any]]

@@ -3,7 +3,7 @@
 An entry point names a package. Importing it registers its steps (`fieldplay_cdff.steps.step.implements`); in its folder
 
     dfns/*.yaml        describe its DFNs: ports and implementations; one of a published name adds implementations to it
-    parameters.yaml    what can be set: implementation, group, name, default
+    parameters.yaml    parameters: implementation, group, name, default
     dfpc/*.yaml        are its pipelines
 """
 

@@ -1,1 +1,1 @@
-"""Messages as what goes through the ports of a pipeline, and back."""
+"""Conversion between messages and the values of a pipeline's ports."""

@@ -49,7 +49,7 @@ VARIANCE = np.full(6, 1e-2)  # of a pose whose step reports no covariance: a dec
 
 @dataclass(frozen=True, kw_only=True)
 class OutTopics:
-    """Topics and frames of what a pipeline gives: `ports` are types by name, of which messages can be made.
+    """Topics and frames of a pipeline's outputs: `ports` are types by name, for those that have a message type.
 
     Poses are those of the camera in `scene`; on tf it has a frame of its own below the scene, for the camera's has a
     parent already.

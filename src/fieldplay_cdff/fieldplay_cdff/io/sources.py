@@ -339,7 +339,7 @@ class PortReader:
             self.edges = [Edge(frame, self.camera_frame, transform_from_rotation(camera.rotation.T, np.zeros(3)))]
 
     def value(self, message: PortRecord) -> Any:
-        """What goes through the port; ArchiveError names what is wrong with it."""
+        """Return the value for the port; ArchiveError names its issue."""
         source, record = message.source, message.record
         if source.kind != FRAME:
             value = VALUES[source.kind][1](record)

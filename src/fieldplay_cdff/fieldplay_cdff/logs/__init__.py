@@ -13,7 +13,7 @@ From file to message:
 5. Record: `type_table.py` has an entry for each type of samples: how it is recognised, and the function that
    makes records of its samples, whose fields `sample_rows.py` finds in all spellings.
 6. Message: `topic_builder.py` makes streams of an archive from all that; `log_times.py` has the order in
-   which rows are published, `topic_builder.py` loads the records of a span. What follows is as for every archive.
+   which rows are published, `topic_builder.py` loads the records of a span. The rest is as for every archive.
 
 `log.py` opens all of it: `open_log(path, report)`.
 """

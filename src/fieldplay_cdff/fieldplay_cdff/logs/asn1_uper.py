@@ -29,7 +29,7 @@ BINARY, MINUS = 0x80, 0x40  # bits of a header
 SPECIAL = {0x40: math.inf, 0x41: -math.inf, 0x42: math.nan, 0x43: -0.0}  # headers without more
 BITS_OF_BASE = (1, 3, 4)  # 2, 8, 16
 MANTISSA = 52  # bits of a double that are stored
-BIAS = 1023 + MANTISSA  # of an exponent whose mantissa is a whole number
+BIAS = 1023 + MANTISSA  # of an exponent with an integer mantissa
 NO_NUMBER = 2047  # the exponent in a double that is none; 0 that of the least
 FILE = Path("bits", "cdff.yaml")
 NUMBER, SIZE = r"-?\d+", r"(?P<low>\d+)(?:\.\.(?P<high>\d+))?"
@@ -49,7 +49,7 @@ UNALIGNED_PER = 0  # the only method that the framework's own tools know
 
 
 class BitsError(ValueError):
-    """What is wrong with some bits, at which of them, and in which field; the outer names are put before it."""
+    """The issue of some bits, their offset, and their field; the outer names are prepended."""
 
     def __init__(self, message: str, bit: int) -> None:
         super().__init__(message)
@@ -99,7 +99,7 @@ class PackedKind(Protocol):
 
 @dataclass(frozen=True)
 class PackedWhole:
-    """A whole number between two limits, or with one or none of them."""
+    """An integer between two limits, or with one or none of them."""
 
     low: int | None = None
     high: int | None = None

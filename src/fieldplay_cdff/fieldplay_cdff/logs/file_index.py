@@ -29,7 +29,7 @@ Int64Array = NDArray[np.int64]
 Table = NDArray[np.void]
 PER_BLOCK = 256  # items of a column between two stored offsets,
 LARGE_ITEM = 4096  # except for items of so many bytes: then each
-SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
+SURELY_NS = 10**17  # larger numbers are nanoseconds, as in logs converted from ROS bags; else microseconds
 # The state of a block: its first item and the start of that; the bytes of each item, 0 where they differ; how many
 # have a time, and how many of these are in nanoseconds; minimum and maximum, NO_TIME where there is none; whether
 # the times are in order.
@@ -37,9 +37,9 @@ FIELDS = ("row", "begin", "size", "known", "surely_ns", "low", "high", "is_order
 BLOCK = np.dtype([(name, np.int64) for name in FIELDS])
 BLOCK_ROWS, BLOCK_BYTES = 4096, 1 << 18
 LARGE = 1 << 16  # bytes of an item that is a block of its own
-MAX_WAITING = 1 << 15  # items that are put into blocks at once
+MAX_WAITING = 1 << 15  # items that are grouped into blocks at once
 LATEST = np.iinfo(np.int64).max
-FORM = 6  # of what is kept; another one is not read
+FORM = 6  # version of the stored index; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MAX_INDEXES = 500  # indexes are kept; then the oldest go
 LISTS = ("samples", "logged")
@@ -50,7 +50,7 @@ HEADS = (MemoryError, OverflowError, SyntaxError, TokenError)  # of a damaged he
 UNREADABLE = (*READ_ERRORS, *FLAGS, *HEADS)
 
 
-# The bytes of a file that were read last, so that what was unpacked can be looked at again.
+# The bytes of a file that were read last, so that items can be unpacked again.
 
 
 class TooLargeError(ValueError):
@@ -218,7 +218,7 @@ class GrowingBlocks:
         return Blocks(table=np.concatenate([*self._tables, rest]), count=len(self), stop=self.stop)
 
     def _settle(self) -> None:
-        """Put all into blocks but what the last block may yet grow by."""
+        """Group all into blocks, except for items that the last block may still grow by."""
         starts, times = array_of(self._starts), array_of(self._times)
         table = blocks_of(starts, times, stop=self.stop, first_row=self._settled)
         settled = int(table["row"][-1]) - self._settled
@@ -258,7 +258,7 @@ def blocks_of(starts: Int64Array, times: Int64Array, *, stop: int = 0, first_row
 
 @dataclass
 class GrowingPart:
-    """What is found of a stream in one map."""
+    """The entries of a stream in one map."""
 
     type: str = ""
     samples: GrowingBlocks = field(default_factory=GrowingBlocks)
@@ -336,7 +336,7 @@ def state_of_log(path: Path) -> list[Any]:
 
 
 def _write(target: Path, state: Sequence[Any], index: FileIndex) -> None:
-    """Put it there as a whole: another process may read it meanwhile."""
+    """Write it atomically: another process may read it meanwhile."""
     arrays: dict[str, Any] = dict(_arrays(index))
     head = {
         "key": list(state),

@@ -1,4 +1,4 @@
-"""Samples of a flattened log: put together again out of their columns, or read as the columns that they are."""
+"""Samples of a flattened log: assembled from its columns, or read as columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -278,7 +278,7 @@ def _with_rows(value: Any, rows: Bytes) -> Any:
 
 
 def times_of_column(own: LogColumn, start: int, end: int, read: Read) -> Int64Array:
-    """Times (n,) in a column, NO_TIME for what is none."""
+    """Times (n,) in a column, NO_TIME for invalid ones."""
     times = np.full(end - start, NO_TIME, np.int64)
     for low in range(start, end, AT_ONCE):
         chunks = _times(items_of(own, low, min(low + AT_ONCE, end), read))
@@ -334,7 +334,7 @@ class ColumnRows(TreeRows):
         return VARIED if is_within else super().node(*names, default=default)
 
     def _fields(self, *names: str, default: Any = None) -> list[Any]:
-        """Put together from the columns that such a field may lie in."""
+        """Assembled from the columns that such a field may be in."""
         firsts = {name.partition(".")[0] for name in names}
         items = {path: column for path, column in self._items.items() if plain_name(path.partition("/")[0]) in firsts}
         return [field(sample, *names, default=default) for sample in samples_of_items(items, self._count)]

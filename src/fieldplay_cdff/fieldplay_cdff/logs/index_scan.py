@@ -75,7 +75,7 @@ DEEPEST_NAMES = 2  # maps within maps of a sample whose names are looked at
 
 
 class SampleRuns:
-    """What follows a sample in its list. Where it does not pay, or something is wrong, nothing is passed over."""
+    """The data after a sample in its list. Where it does not pay, or there is an issue, nothing is passed over."""
 
     def __init__(self, window: FileWindow, unpacker: Any) -> None:
         self._window, self._unpacker = window, unpacker
@@ -165,7 +165,7 @@ class ColumnRuns:
         self._up_to(count)
 
     def column(self, *, is_cut: bool) -> LogColumn:
-        """What was found so far."""
+        """The streams found so far."""
         starts: Int64Array = np.array(self._starts, np.int64)
         return LogColumn(count=self.index, begins=starts, end=self.offset, step=self._step, is_cut=is_cut)
 
@@ -362,7 +362,7 @@ class _Scan:
             self._unpacker.skip()
 
     def _numbers(self, label: str, blocks: GrowingBlocks) -> None:
-        """A list of whole numbers, many at once; what is none of them is no time, what is no list has no times."""
+        """A list of integers, many at once; other items have NO_TIME, and no list has no times."""
         unpacker, window = self._unpacker, self._window
         if not list_header(bytes((self._first_byte(self._at(label)), 0, 0, 0, 0)), 0):
             unpacker.skip()

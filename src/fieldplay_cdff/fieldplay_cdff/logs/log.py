@@ -1,4 +1,4 @@
-"""Logs as a whole: the streams of a file, or of all files of a folder, and their samples in the order of time."""
+"""Complete logs: the streams of a file, or of all files of a folder, and their samples in the order of time."""
 
 import heapq
 import os

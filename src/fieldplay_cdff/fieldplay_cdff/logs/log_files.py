@@ -169,7 +169,7 @@ class InflatedFile(io.RawIOBase):
             raise self._damage_error("it needs a dictionary")
 
     def _require_end(self) -> None:
-        """The data are whole, and have their checksum if they were read in order."""
+        """Raise ArchiveError if the data are incomplete, or have another checksum where they were read in order."""
         if self._expected_sum is None and self._data.is_at_end:
             self._expected_sum = self._data.trailing_bytes(CHECKSUM)
         expected = self._expected_sum or b""

@@ -230,7 +230,7 @@ def _of_framework(sample: Any) -> FrameShape:
 
 
 def _of_rock(sample: Any) -> FrameShape:
-    """The depth follows from the size of a row: what the sample calls its depth is wrong in some logs."""
+    """The depth follows from the size of a row: the sample's own depth field is wrong in some logs."""
     status = str(field(sample, "framestatus", default="")).lower()
     if any(word in status for word in EMPTY):
         raise ArchiveError(f"expected an image, got one that is {status}")
@@ -282,7 +282,7 @@ def image_of_frame(sample: Any) -> Pixels | bytes:
 
 
 def _bytes(shape: FrameShape) -> bytes:
-    """The bytes: as they are, or of a list whose items are bytes, or whole numbers of pixels."""
+    """The bytes: unchanged, or of a list whose items are bytes or integer pixels."""
     if isinstance(shape.data, bytes):
         return shape.data
     try:

@@ -227,7 +227,7 @@ def _unit(tables: Sequence[Table]) -> str:
 
 
 def _in_ns(times: Int64Array, unit: str) -> Int64Array:
-    """Times (n,) in nanoseconds; what is none, or too large, is NO_TIME."""
+    """Times (n,) in nanoseconds; invalid or too large ones are NO_TIME."""
     is_known = times > 0
     if unit == NANOSECONDS:
         return np.where(is_known, times, NO_TIME)

@@ -35,7 +35,7 @@ LEAVES, ROW, STAMP = 0, 1, 2  # columns of rows that were sorted
 MAX_LOOKED_AT = 200  # samples without a time
 
 
-# Rows of whole numbers in the order of their first: few are held in memory, many in a file that has no name.
+# Rows of integers sorted by the first: few are held in memory, many in a temporary file without a name.
 
 
 class RowsInOrder(Protocol):
@@ -303,7 +303,7 @@ def _plausible(stamps: Stamps, log_times: Stamps, limits: tuple[int, int]) -> ND
 
 
 def _summary(times: Stamps, firsts: NDArray[np.int64]) -> Table:
-    """What is known of blocks by their rows' times (n,)."""
+    """The entries of blocks, from their rows' times (n,)."""
     falls = np.append(False, times[1:] < times[:-1])
     falls[firsts] = False
     table = np.zeros(len(firsts), BLOCK)

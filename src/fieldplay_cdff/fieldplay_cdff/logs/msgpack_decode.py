@@ -40,7 +40,7 @@ NOTHING, FALSE, TRUE = 0xC0, 0xC2, 0xC3
 # Long lists of numbers in MessagePack, as NumPy arrays straight from their bytes.
 #
 # Pixels are in these logs as lists of integers, one or two bytes each: making Python objects of them costs more than
-# all the rest. What is not of the few plain forms is None here, and goes through msgpack itself.
+# all the rest. Anything but the few plain forms is None here, and is decoded by msgpack itself.
 
 
 class ListHeader(NamedTuple):
@@ -180,7 +180,7 @@ def _first_vector(data: bytes, start: int) -> _Vector | None:
 
 
 def plain_from_bytes(data: bytes) -> Any:
-    """What the bytes hold as dicts, lists, numbers and texts; ArchiveError where they are no whole item of the format.
+    """Decode bytes to dicts, lists, numbers and texts; ArchiveError if they are no complete item of the format.
 
     No list is made for more items than there are bytes.
     """
@@ -241,7 +241,7 @@ def _key(unpacker: Any) -> str:
 
 
 def why(error: BaseException) -> str:
-    """What is wrong, in words."""
+    """The issue as text."""
     if isinstance(error, msgpack.exceptions.OutOfData | IndexError):
         return "one that is cut off"
     if isinstance(error, TypeError) or "map key" in str(error):
@@ -425,7 +425,7 @@ class ItemForm:
 
 
 def form_of(data: bytes) -> ItemForm | None:
-    """The form of an item; None where it is too large, of another kind, or not whole."""
+    """The form of an item; None if it is too large, of another kind, or incomplete."""
     if not 0 < len(data) <= LARGEST:
         return None
     heads: list[int] = []

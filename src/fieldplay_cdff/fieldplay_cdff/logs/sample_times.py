@@ -1,6 +1,6 @@
 """Times in the bytes of a log: a sample's own, without unpacking the rest of it, and lists of times of logging.
 
-The latter are read by NumPy where each has eight bytes, else one by one; what is no whole number is no time.
+The latter are read by NumPy where each has eight bytes, else one by one; anything but an integer is no time.
 """
 
 import re
@@ -34,7 +34,7 @@ from fieldplay_cdff.logs.msgpack_decode import (
 MAX_ITEMS = 1_000_000  # of a list, that pocolog2msgpack writes
 LOOKED_AT = 1 << 16  # bytes of a sample
 PIXELS, VALUES = ("image", "data"), ("points", "colors", "distances", "remissions")
-WHOLE = rb"([\x00-\x7f]|\xcc.|\xcd..|\xce....)"  # a whole number
+WHOLE = rb"([\x00-\x7f]|\xcc.|\xcd..|\xce....)"  # an integer
 SIZES = {name: re.compile(name + WHOLE, re.DOTALL) for name in (rb"row_?[sS]ize", rb"(?:height|rows)")}
 ALIKE = 5  # first bytes of a sample, in all but the first of which others are alike
 LONGEST_NAME = 255  # bytes of a stream's
@@ -47,7 +47,7 @@ INNER = {"metadata", "left"}  # fields that may hold a sample's time
 LONGEST_PREFIX = 4096
 EIGHT_BYTES = 0xCF  # a number of eight bytes without sign follows
 WIDTH = 9  # of such
-FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number starts
+FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # first byte of other integers
 FEW, MAX_MIXED = 64, 2048  # so many of eight bytes are worth checking the next ones; others that are read at once
 MAX_CACHED = 64  # of some 300 kB
 Read = Callable[[int, int], bytes]  # start and size
@@ -57,7 +57,7 @@ Read = Callable[[int, int], bytes]  # start and size
 
 
 def odd_name(key: object) -> str:
-    """What a name is that is no text, else nothing; ValueError for a list or map, as then surely a value is missing."""
+    """The type of a name that is no text, else ""; ValueError for a list or map, as then a value is surely missing."""
     if isinstance(key, list | dict):
         raise ValueError(f"{NO_NAME}{type(key).__name__}")
     return "" if isinstance(key, str) else type(key).__name__
@@ -197,7 +197,7 @@ def times_of_samples(data: NDArray[np.uint8], offsets: Int64Array, finder: TimeF
 
 
 def _heads(data: NDArray[np.uint8], offsets: Int64Array, size: int) -> NDArray[np.uint8]:
-    """The first bytes (n, size) of samples; what is beyond the end is of no meaning."""
+    """The first bytes (n, size) of samples; those beyond the end are undefined."""
     whole, count = int(offsets[1] - offsets[0]), len(offsets) - 1
     if whole >= size and bool((np.diff(offsets) == whole).all()):
         return data[int(offsets[0]) : int(offsets[-1])].reshape(count, whole)[:, :size]
@@ -248,7 +248,7 @@ def _time_at(unpacker: Any, data: bytes, offset: int) -> TimeInSample | None:
 
 
 def time_number(value: object) -> int:
-    """A number as a time; NO_TIME for what is none."""
+    """A number as a time; NO_TIME if it is none."""
     return value if type(value) is int and 0 <= value < 1 << 63 else NO_TIME
 
 
@@ -262,7 +262,7 @@ def leading_numbers(data: bytes) -> Int64Array:
 
 
 def numbers_ahead(data: bytes, maximum: int) -> tuple[Int64Array, Int64Array]:
-    """The first numbers (n,) of `maximum` in bytes, and where each ends (n,), as far as they are whole.
+    """The first numbers (n,) of `maximum` in bytes, and where each ends (n,), as far as they are complete.
 
     They may be fewer than the bytes hold.
     """

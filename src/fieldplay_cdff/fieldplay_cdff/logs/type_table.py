@@ -1,6 +1,6 @@
 """The types of samples: each row of TYPES defines how its samples are recognised, and the function that converts them.
 
-A new type is such a row and that function. What the samples are like is its kind: the name of the row.
+A new type needs such a row and that function. The kind of samples is the name of the row.
 """
 
 import re
@@ -499,7 +499,7 @@ def canonical_type(text: str) -> str:
 
 
 def range_of(text: str) -> tuple[int, int]:
-    """The least and the largest number of a type of whole numbers; of what is unknown or larger, those of int64."""
+    """The minimum and maximum of an integer type; for unknown or larger ones, those of int64."""
     _, plain = _without_prefix(text)
     if plain in TYPES[TRUTH_VALUE].spellings:
         return 0, 1

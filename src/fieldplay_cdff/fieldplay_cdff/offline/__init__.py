@@ -1,1 +1,1 @@
-"""Pipelines on archives and bags: what feeds them, how they run, what is written."""
+"""Pipelines on archives and bags: their inputs, their execution, and their outputs."""

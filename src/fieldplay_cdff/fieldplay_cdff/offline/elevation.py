@@ -31,7 +31,7 @@ MAX_PIXELS = 100_000_000  # of true heights that are read
 
 @dataclass(frozen=True, kw_only=True)
 class HeightOptions:
-    """How heights are written: the edge of a cell, the poses that put them into their frame, that frame's origin."""
+    """Options of the elevation output: cell size, the poses of the clouds in its frame, that frame's origin."""
 
     cell_m: float
     by: str = ""  # a topic; without one it is the root of the static tree

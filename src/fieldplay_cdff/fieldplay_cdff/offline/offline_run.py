@@ -1,4 +1,4 @@
-"""A pipeline on an archive or a bag: its inputs in the order of time, what comes out into a bag, and figures."""
+"""A pipeline on an archive or a bag: its inputs in the order of time, its outputs into a bag, and statistics."""
 
 import re
 import time
@@ -78,7 +78,7 @@ class FusionPart:
 
 @dataclass
 class FusionResult:
-    """What came of a run: poses by their times, the last cloud, what was skipped and why."""
+    """The result of a run: poses by their times, the last cloud, what was skipped and why."""
 
     stamps_ns: list[int] = field(default_factory=list)
     poses: list[Array] = field(default_factory=list)
@@ -179,7 +179,7 @@ class FusionRun:
         }
 
     def into(self, bag: BatchedBag | None) -> FusionResult:
-        """Run all of it; what comes out is written where there is a bag."""
+        """Run all of it; outputs are written if there is a bag."""
         start = time.monotonic()
         passed = self.passthrough() if bag else {}
         requested = list(dict.fromkeys([*passed, *self.reader.sources]))

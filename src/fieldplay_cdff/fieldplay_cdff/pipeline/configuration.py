@@ -1,4 +1,4 @@
-"""What is set from outside: parameters and implementations of a chain's steps, by arguments or by files."""
+"""Configuration: parameters and implementations of a chain's steps, from arguments or files."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -125,7 +125,7 @@ class Configuration:
         return result
 
     def with_implementations(self, implementations: Mapping[str, str]) -> "Configuration":
-        """Give what is set by implementation to the steps that have it; an implementation that none has is an error.
+        """Assign parameters set by implementation to the steps that have it; an unused implementation is an error.
 
         Args:
             implementations: of all steps of the chain, by step.

@@ -39,7 +39,7 @@ def configuration_of_file(path: Path) -> Configuration:
     configuration_names.yaml. Nothing is written.
 
     Raises:
-        UsageError: what is not known, with its item.
+        UsageError: an unknown name, with its item.
     """
     content = _content(path)
     if isinstance(content, str):

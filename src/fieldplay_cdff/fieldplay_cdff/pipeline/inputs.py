@@ -1,4 +1,4 @@
-"""What comes from outside: stamps that can be, and what belongs together by its stamps."""
+"""Inputs of a pipeline: validation of stamps, and pairing by stamp."""
 
 import threading
 import time
@@ -55,7 +55,7 @@ class StampValidator:
         self._suspect: int | None = None
 
     def issue(self, stamp_ns: int) -> str:
-        """Return what is wrong with the next stamp; "" where nothing is."""
+        """Return the issue of the next stamp; "" if there is none."""
         last, suspect = self._last, self._suspect
         if last is None or 0 < stamp_ns - last <= JUMP_NS:
             self._last, self._suspect = stamp_ns, None
@@ -130,7 +130,7 @@ class PairedInputs:
     def _with_refused(self, sets: list[SyncedInputs]) -> list[SyncedInputs]:
         """The sets, and in the order of time those that lack a part.
 
-        What comes more often than the first port belongs to a set that is whole, and is no set of its own.
+        Inputs more frequent than the first port belong to a complete set, and are no set of their own.
         """
         self._recent.extend(each.stamp_ns for each in sets)
         unpaired, self._unpaired = self._unpaired, []
@@ -237,11 +237,11 @@ class PipelineInputs:
         return [] if is_held else [SyncedInputs({}, stamp_ns, time.monotonic(), refused=reason)]
 
     def finish(self) -> list[SyncedInputs]:
-        """The sets that are whole now that nothing more comes."""
+        """The sets that are complete at the end of the inputs."""
         return self._report_sets(self._paired.finish()) if self._paired.ports else []
 
     def _jump(self, stamp_ns: int) -> None:
-        """Handle a jump of the clock, at the first port that has it: waiting inputs are dropped."""
+        """Handle a jump of the clock at the first port that has it: drop waiting inputs."""
         if self._jumped_ns is None or abs(stamp_ns - self._jumped_ns) > JUMP_NS:
             self._jumped_ns, self._jumps = stamp_ns, True
             self._paired.clear()
@@ -252,13 +252,13 @@ class PipelineInputs:
         return sets
 
 
-# What waits before a pipeline on live topics: whole sets of inputs, the oldest of which go.
+# The queue of a pipeline on live topics: complete sets of inputs, of which the oldest are dropped.
 
 
 class LiveQueue:
-    """Sets of inputs in the order in which they are whole; `maximum` may wait, then the oldest goes, with all of it.
+    """Sets of inputs in the order of their completion; `maximum` may wait, then the oldest set is dropped.
 
-    What waits is never older than that, and a set is never torn: what is slow still gets pairs. What is held does not
+    A set is never older than that, and never split: slow inputs still get pairs. Held inputs do not
     count. Filled by one thread, emptied by another.
     """
 

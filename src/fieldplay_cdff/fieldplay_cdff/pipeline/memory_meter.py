@@ -10,7 +10,7 @@ KIB = 1024
 
 
 class MemoryMeter:
-    """Memory beyond what was resident when the work started: at its peak, and at its end.
+    """Memory beyond what was resident at the start of the task: its peak, and at the end.
 
     `method` is the source: VmHWM, the peak, reset before each task; VmRSS, where it cannot be reset, is only what is
     resident at the end; "" where there is no /proc, so that nothing is known. What other threads take meanwhile counts,

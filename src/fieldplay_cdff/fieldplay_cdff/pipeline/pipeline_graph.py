@@ -72,7 +72,7 @@ class GraphNode:
 
 @dataclass(frozen=True, kw_only=True)
 class InputPort:
-    """An input of the whole: its type, and whether it is paired with others, held, or acts alone."""
+    """An input of the chain: its type, and whether it is paired with others, held, or processed alone."""
 
     type: str
     policy: str = PAIR
@@ -221,7 +221,7 @@ def _configure_chain(chain: ProcessingChain, configuration: Configuration) -> Pr
 
 
 def _require_steps(chain: ProcessingChain, configuration: Configuration) -> None:
-    """What is set must be of steps that are there."""
+    """Raise an error if parameters are set for unknown steps."""
     there = [step.id for step in chain.steps]
     for name in (*configuration.settings, *configuration.implementations):
         if name not in there and name != CHAIN and name not in chain.nested:
@@ -231,7 +231,7 @@ def _require_steps(chain: ProcessingChain, configuration: Configuration) -> None
 
 
 def _without_optional(chain: ProcessingChain, configuration: Configuration, catalogue: Catalogue) -> ProcessingChain:
-    """The chain without the optional steps that nothing is set of: what goes in comes out, of the same type."""
+    """The chain without optional steps that have no parameters: their input is passed on, of the same type."""
     for step in [each for each in chain.steps if each.is_optional]:
         if configuration.names(step.id) or (step.like and configuration.names(step.like)):
             continue

@@ -57,7 +57,7 @@ QUALITY = "quality"
 
 
 def with_cameras(node: GraphNode, cameras: Mapping[str, CameraModel], baseline_m: float) -> dict[str, dict[str, Any]]:
-    """What is set of a step, and of its cameras what is not; UsageError names the camera that is not there."""
+    """Merge the parameters of a step with those of its cameras; UsageError names a missing camera."""
     known = parameters().get(node.kind.implementation, {})
     groups: dict[str, dict[str, Any]] = {}
     for group, name in node.kind.camera_groups.items():
@@ -134,7 +134,7 @@ class Activation:
     stamp_ns: int
     at_s: float
     new: dict[End, Any]
-    old: dict[End, Any] = field(default_factory=dict)  # what comes of nothing but what was there before
+    old: dict[End, Any] = field(default_factory=dict)  # values made from earlier inputs alone
     due: frozenset[str] = frozenset()  # steps whose time has come
     stamps: Mapping[str, int] = field(default_factory=dict)
     refusals: list[tuple[str, Refusal]] = field(default_factory=list)  # by steps, in the order in which they ran
@@ -142,7 +142,7 @@ class Activation:
 
 
 class Pipeline:
-    """A chain that runs: it is fed, and gives at once what comes of that.
+    """A running chain: each input returns the resulting outputs at once.
 
     A step that fails is noted in `failures` and gives nothing; those that do not need it go on. Steps that do not need
     each other run at the same time where there are threads; all results are the same for any number of them.
@@ -211,7 +211,7 @@ class Pipeline:
         self.close()
 
     def feed(self, port: str, value: Any, stamp_ns: int) -> list[PipelineOutput]:
-        """What comes out, now that something is at an input; stamps of a port must go on."""
+        """Process an input and return the resulting outputs; stamps of a port must increase."""
         if port not in self.inputs:
             near = closest_name(port, self.inputs)
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(self.inputs)}"
@@ -227,7 +227,7 @@ class Pipeline:
         return self.run(self._arrivals.refuse(port, stamp_ns, reason))
 
     def finish(self) -> list[PipelineOutput]:
-        """What comes out, now that nothing more comes."""
+        """Return the outputs at the end of the inputs."""
         results = self.run(self._arrivals.finish())
         self.statistics.unequal = self._arrivals.unequal
         last = {End(node.id, port): value for node in self.graph.nodes
@@ -236,7 +236,7 @@ class Pipeline:
         return results + [PipelineOutput(port, last[end], self._last_ns) for port, end in outputs if end in last]
 
     def run(self, sets: Sequence[SyncedInputs]) -> list[PipelineOutput]:
-        """What comes out of inputs that belong together, as `feed` puts them together or a queue before it."""
+        """Return the outputs of a set of inputs, as grouped by `feed` or by a queue before it."""
         outputs: list[PipelineOutput] = []
         for each in sets:
             if each.refused:
@@ -288,7 +288,7 @@ class Pipeline:
         return [(at_ns, frozenset(names)) for at_ns, names in sorted(due.items())]
 
     def _wave(self, wave: Activation) -> list[PipelineOutput]:
-        """All that one set of inputs brings about: level by level, at last what is given later."""
+        """Run all steps for one set of inputs: level by level, delayed outputs last."""
         self._latest.update({end: value for end, value in wave.new.items() if end in self._used_sources})
         for level in self.graph.levels:
             ready = [(node, values) for node in level if (values := self._inputs(node, wave)) is not None]
@@ -307,7 +307,7 @@ class Pipeline:
         return self._outputs(wave)
 
     def _inputs(self, node: GraphNode, wave: Activation) -> dict[str, Any] | None:
-        """What a step runs on; None where it does not run."""
+        """The inputs of a step; None if it does not run."""
         if node.kind.gives_later:
             return None
         if node.hz:

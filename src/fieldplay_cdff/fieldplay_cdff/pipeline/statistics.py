@@ -1,4 +1,4 @@
-"""What a run took: calls, failures, times, bytes and what was dropped, step by step."""
+"""Statistics of a run: calls, failures, times, bytes and dropped inputs, step by step."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -93,7 +93,7 @@ class StepStatistics:
 
 @dataclass
 class RefusalHint:
-    """What would help against the refusals of one kind: a parameter of a step, and the value with which all pass."""
+    """A remedy for the refusals of one kind: a parameter of a step, and the value with which all pass."""
 
     step: str
     parameter: str = ""  # Group.Name

@@ -25,7 +25,7 @@ MAX_FRAMES = 3  # in a message
 UNKNOWN_WORLD = "an unknown origin"
 CORNERS = ("x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
 
-# What a crash of the machine damages is made anew of the bags; a killed process damages nothing.
+# After a crash of the machine the index is rebuilt from the bags; a killed process damages nothing.
 PRAGMAS = ("journal_mode = TRUNCATE", "synchronous = OFF", f"user_version = {VERSION}")
 TABLES = (
     "CREATE TABLE IF NOT EXISTS parts(name TEXT PRIMARY KEY, size INTEGER NOT NULL, is_open INTEGER NOT NULL)",
@@ -111,7 +111,7 @@ class ProductIndex:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing of what is done inside; other processes wait."""
+        """Run the body in a transaction; other processes wait."""
         with self._database_errors():
             self._database.execute("BEGIN IMMEDIATE")
             try:

@@ -98,7 +98,7 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """What is known of a product: `stamp_ns` is when its data were taken, `stored_ns` when it was kept.
+    """The record of a product: `stamp_ns` is when its data were taken, `stored_ns` when it was stored.
 
     The pose, the extent and the quality are None where they are not known. `size` and `digest` (SHA-256) are those of
     its messages' bytes, concatenated. `chain` leads from a root, such as map, to the frame of pose and extent

@@ -118,7 +118,7 @@ class ProductKeeper:
             spans[port] = min(first_ns, stamp_ns), max(last_ns, stamp_ns)
 
     def keep(self, outputs: Sequence[PipelineOutput], camera: str, now_ns: int | None = None) -> None:
-        """Keep what is marked of what came out; `now_ns` is the clock, without one it is that of the data."""
+        """Store the outputs that are declared as products; `now_ns` is the clock, by default that of the data."""
         for stamp_ns, group in groupby(outputs, key=lambda each: each.stamp_ns):
             values = {each.port: each.value for each in group}
             output_set = OutputSet(
@@ -150,7 +150,7 @@ class ProductKeeper:
         self._store_product(port, outputs)
 
     def finish(self) -> None:
-        """Keep what was held back: the last of each."""
+        """Store the held outputs: the last of each."""
         for port, outputs in list(self._held.items()):
             self._store_product(port, outputs)
 
@@ -201,7 +201,7 @@ class ProductKeeper:
 
 
 def _transform(value: Any) -> tuple[Array, Array] | None:
-    """The pose (4, 4) and its covariance (6, 6) of what a port of poses gives."""
+    """The pose (4, 4) and its covariance (6, 6) from the output of a pose port."""
     if isinstance(value, PoseEstimate):
         return value.pose, value.covariance
     if isinstance(value, State):
@@ -224,7 +224,7 @@ def _pose_of(value: Any) -> SensorPose | None:
 
 
 def _extent_of(value: Any, pose: SensorPose | None) -> Extent | None:
-    """The box about a cloud's points or a map's cells; of what has no extent where it, or its sensor, is."""
+    """The bounding box of a cloud's points or a map's cells; for other outputs the position of it, or of its sensor."""
     points: Array | None = None
     if isinstance(value, Cloud):
         points = value.points[np.isfinite(value.points).all(axis=1)]

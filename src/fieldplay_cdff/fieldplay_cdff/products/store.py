@@ -1,4 +1,4 @@
-"""A folder of products: bags, and the index of what is in them."""
+"""A folder of products: bags, and their index."""
 
 import fcntl
 import os
@@ -124,14 +124,14 @@ class PartWriter:
         return self._channels[message.topic]
 
     def finish(self) -> int:
-        """Make it a whole bag; how many bytes its file has."""
+        """Complete the bag; return how many bytes its file has."""
         self._storage.finish(self._contents, self.path.name)
         text = metadata_text(self._contents, storage="mcap", files={self.path.name: self._contents})
         (self._folder / METADATA).write_text(text, "utf-8")
         return self.path.stat().st_size
 
     def abandon(self) -> None:
-        """Let go of it where it cannot be written on, as far as it is whole; without a product nothing stays."""
+        """Close a part that cannot be written any more, as far as it is complete; remove it if it has no products."""
         with suppress(OSError):
             self._storage.close()
         with suppress(OSError):
@@ -141,7 +141,7 @@ class PartWriter:
 
 
 class PartReader:
-    """A part that is read; whole or cut off."""
+    """A part for reading; complete or truncated."""
 
     def __init__(self, store: Path, name: str) -> None:
         self.name, self.path = name, part_file(store, name)
@@ -239,7 +239,7 @@ def _silent(text: str) -> None:
 
 
 class ProductStore:
-    """A store that is read, and with `is_written` written to. `report` receives what was wrong and is repaired.
+    """A store for reading, and with `is_written` for writing. `report` receives the issues that are repaired.
 
     Several processes may write to one, each into parts of its own, and others read meanwhile. A part starts with the
     first product, and after so many bytes or products; an incomplete part of a killed process is repaired at the next
@@ -309,7 +309,7 @@ class ProductStore:
         return ProductIndex(None)
 
     def _bring_up_to_date(self) -> None:
-        """Take in what the index does not know: parts that are new, changed, or were left by a process that died."""
+        """Index new data: parts that are new, changed, or were left by a process that died."""
         known = self._index.parts()
         names = part_names(self.folder)
         unknown = [name for name in names if self._has_new_data(name)]
@@ -348,7 +348,7 @@ class ProductStore:
             return 0
 
     def _take_part(self, name: str) -> None:
-        """Index a part by what is in it; one that was left unfinished is made a whole bag where it may be written."""
+        """Index a part by its content; an unfinished one is completed if the store is writable."""
         self._index.drop_part(name)
         is_open = is_written(self.folder, name)
         if not self._size(name):
@@ -378,7 +378,7 @@ class ProductStore:
             self._report(f"{part_file(self.folder, name)}: {len(issues) - MAX_REPORTED} more faults")
 
     def _rewrite(self, name: str) -> None:
-        """Write a part anew with what the index has of it; without a product it goes."""
+        """Rewrite a part with the products that are in the index; remove it if there are none."""
         if next(self._index.of_part(name), None) is None:
             remove_part(self.folder, name)
             self._index.drop_part(name)
@@ -396,7 +396,7 @@ class ProductStore:
         self._index.settle(name)
 
     def close(self) -> None:
-        """Finish what is written, and let go of all files."""
+        """Finish writing, and close all files."""
         try:
             self._finish_part()
         finally:
@@ -409,7 +409,7 @@ class ProductStore:
             self._reader = None
 
     def _finish_part(self) -> None:
-        """Make the part that is written a whole bag, without what was forgotten of it meanwhile."""
+        """Complete the part that is written, without products that were deleted meanwhile."""
         writer, self._writer = self._writer, None
         if writer is None:
             return

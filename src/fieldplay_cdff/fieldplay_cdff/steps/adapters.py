@@ -1,4 +1,4 @@
-"""Steps of our own that hold others together: values chosen, kept for the next time, put into another form."""
+"""Our own steps that connect others: they select values, hold them for the next set, convert them."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -25,7 +25,7 @@ from fieldplay_cdff.stereo.pose_graph import Dampings, minimise_residuals
 NEAREST_M = 1e-3
 SOLVED = 1e-12  # relative decrease of the sum of squares at convergence
 DAMPINGS = Dampings(1e-4, 1e-9, 1e6)
-NEAR_FRACTION = 0.03  # of the depth: how far points of a pair may be off where a first transform is looked for
+NEAR_FRACTION = 0.03  # of the depth: tolerance of points of a pair in the search for a first transform
 TRIES = 200
 Mask = NDArray[np.bool_]
 NUMBERS = ("FocalLengthX", "FocalLengthY", "PrincipalPointX", "PrincipalPointY")
@@ -94,7 +94,7 @@ class Bundle:
     errors: Array
 
     def rms(self, numbers: int, limit: float = np.inf) -> float:
-        """The root mean square of what is left, of so many numbers of each, where it is below a limit."""
+        """The root mean square of the residuals, of so many numbers of each, where it is below a limit."""
         inner = self.errors[self.errors <= limit]
         return float(np.sqrt(np.mean(inner**2) / numbers)) if len(inner) else np.inf
 
@@ -169,7 +169,7 @@ def adjust_bundle(
 
 
 class _System:
-    """What is left at poses and points, and the normal equations there."""
+    """The residuals at poses and points, and the normal equations there."""
 
     def __init__(self, rig: StereoRig, pixels: Array, poses: Array, points: Array, huber_px: float) -> None:
         self.rig, self.pixels, self.poses, self.points, self.huber_px = rig, pixels, poses, points, huber_px

@@ -77,7 +77,7 @@ class BackgroundSubtractorMOG2(Background):
 
 @implements("ImageFiltering")
 class BackgroundExtraction(Background):
-    """What is unlike the grey values that a pixel and those about it had before (ViBe)."""
+    """Pixels that differ from the grey values that they and their neighbours had before (ViBe)."""
 
     def reset(self) -> None:
         super().reset()

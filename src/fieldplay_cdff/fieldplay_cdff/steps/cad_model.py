@@ -1,4 +1,4 @@
-"""Bodies of flat faces: read from a file, their edges, and what of these a camera sees."""
+"""Bodies with flat faces: read from a file, their edges, and the visible part of these in a camera."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Steps on clouds: moved, filtered, put together."""
+"""Steps on clouds: transformation, filtering, merging."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ VIEW_RADIUS_M = 100.0
 
 @implements("PointCloudTransformation")
 class CartesianSystemTransform(Step):
-    """Moves a cloud into another frame; normals turn with it."""
+    """Transforms a cloud into another frame, with its normals."""
 
     def process(self, *, pointCloud: Cloud, pose: Array) -> Ports:
         turn, shift = pose[:3, :3], pose[:3, 3]

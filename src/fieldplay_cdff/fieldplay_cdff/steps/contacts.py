@@ -45,7 +45,7 @@ class ThresholdForce(Step):
         return {"outputPointCloud": Cloud(points=self._points.copy(), stamp_ns=armEndEffectorWrench.stamp_ns)}
 
     def _without_tare(self, force: Array, base_r_tool: Array) -> Array:
-        """The force less what is there without a touch; none while that is measured."""
+        """The force less that without contact; None while that is measured."""
         turn = base_r_tool if self._is_weight else np.eye(3)
         rest = turn @ force - self._tare
         if self._count < self.general["TareSamples"]:

@@ -21,7 +21,7 @@ CERTAINTY = 1e-4  # of missing the model, with which no more is tried
 REFITS, STAGES = 6, 4  # of fits, and of the distances within which points are fitted
 NEAR_SPACINGS, SETTLED = 1.5, 0.01  # of the scene's points: the last distance; a step that changes nothing
 LOOSE_WEIGHT = 0.1  # in a score, of being near the scene at all, so that a pose is drawn to it
-ELSEWHERE = 3.0  # spacings of the scene's points: poses that put the model so far off are others
+ELSEWHERE = 3.0  # spacings of the scene's points: poses that are this far off are different
 SMALLEST_M = 1e-9  # spacing
 MUCH_LARGER = 20.0  # than the scene no model is, of which a part is to be found there
 

@@ -51,7 +51,7 @@ class Contour:
 
 
 def jacobian(matrix: Array, points: Array, shift: Array, normals: Array) -> Array:
-    """How far pixels go along normals (n, 2) for a small turn and shift (n, 6) of points (n, 3) in the left camera."""
+    """How far pixels move along normals (n, 2) for a small rotation and shift (n, 6) of points (n, 3), left camera."""
     x, y, z = (points + shift).T
     fx, fy = matrix[0, 0], matrix[1, 1]
     of_point = np.stack(
@@ -147,7 +147,7 @@ class EdgeModelContourMatching(Step):
         return Residuals(distances, jacobian(view.matrix, points, view.shift, normals))
 
     def _contour(self, number: int, view: View, pose: Array) -> Contour:
-        """What of the edges is seen, looked at anew after some motion."""
+        """The visible part of the edges, updated after some motion."""
         assert self._body is not None
         options, cached = self.settings["Sampling"], self._contours.get(number)
         turn, shift = options["VisibilityTurn"], options["VisibilityShift"]
@@ -230,7 +230,7 @@ def _pixels(view: View, points: Array) -> Array:
 
 
 def _robust_step(rows: Array, distances: Array) -> Array:
-    """The turn and shift (6,) that bring expected edges onto those that were found, most of them."""
+    """The rotation and shift (6,) that bring predicted edges onto detected ones, for most of them."""
     step = np.zeros(MEASURED)
     for _ in range(3):
         left = distances - rows @ step
@@ -254,6 +254,6 @@ def _is_beyond(one: Array, other: Array, *, turn_deg: float, shift_m: float) -> 
 
 
 def _is_within(step: Array, pose: Array, *, turn_deg: float, shift_m: float) -> bool:
-    """Whether a step moves the body's origin and turns it by less."""
+    """Whether a step moves the body's origin and rotates it by less."""
     shift = np.cross(step[:3], pose[:3, 3]) + step[3:]
     return bool(np.degrees(np.linalg.norm(step[:3])) < turn_deg and np.linalg.norm(shift) < shift_m)

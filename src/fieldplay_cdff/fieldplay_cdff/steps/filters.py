@@ -1,4 +1,4 @@
-"""Steps that follow a body over time: predicted, corrected by what was measured, chosen among several poses."""
+"""Steps that track a body over time: prediction, correction by measurements, selection among several poses."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ def correct(
 ) -> tuple[Array, Array]:
     """Correct a state and its covariance by a measured rotation and position (6,) with these deviations (rad, m).
 
-    What is so far from what was expected that its squared distance in deviations is above the gate changes nothing.
+    A measurement whose squared Mahalanobis distance from the prediction is above the gate changes nothing.
     """
     missing = measured - values[:MEASURED]
     spread = covariance[:MEASURED, :MEASURED] + np.diag(np.repeat([turns**2, shifts**2], 3))
@@ -96,7 +96,7 @@ class KalmanPredictor(Step):
 
 @implements("KFCorrection")
 class KalmanCorrector(Step):
-    """Where a body is by what was expected and what was measured."""
+    """The state of a body from its prediction and a measurement."""
 
     optional = ("predictedStateCovariance",)
 
@@ -139,7 +139,7 @@ def _rotate_state(values: Array, before: Array) -> Array:
 class StateTransformation(Step):
     """Transforms the state of a body from a frame into that frame's base, or back; the frame counts as static.
 
-    Turns of the state are those in its frame, as increments are.
+    Rotations of the state are those in its frame, as increments are.
     """
 
     def process(self, *, state: State, frame: State) -> Ports:
@@ -154,7 +154,7 @@ class StateTransformation(Step):
         whole = np.kron(np.eye(4), turn)
         values = np.concatenate([rotation, turn @ position + shift, *(turn @ rate for rate in rates)])
         covariance = whole @ state.covariance @ whole.T
-        same = np.isclose(covariance, state.covariance, rtol=1e-9, atol=0.0)  # what is not known stays exactly that
+        same = np.isclose(covariance, state.covariance, rtol=1e-9, atol=0.0)  # unknown values stay exactly as they are
         return {"state": replace(state, values=values, covariance=np.where(same, state.covariance, covariance))}
 
 

@@ -17,7 +17,7 @@ from fieldplay_cdff.steps.values import (
     Octree,
 )
 
-FARTHEST_M = 1e4  # what is further away is no point
+FARTHEST_M = 1e4  # points further away are ignored
 BYTE_ENCODINGS = ("mono8", "8UC1")
 MM = 1e-3
 

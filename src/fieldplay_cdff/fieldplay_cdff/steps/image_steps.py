@@ -95,7 +95,7 @@ class ColorConversion(Step):
 
 @implements("DepthFiltering")
 class ConvolutionFilter(Step):
-    """The mean of a square about each pixel, of its depths that are known; what is not known stays so."""
+    """The mean of the valid depths in a square about each pixel; invalid pixels stay invalid."""
 
     def process(self, *, inputFrame: Frame) -> Ports:
         depths = depths_of(inputFrame, "inputFrame")

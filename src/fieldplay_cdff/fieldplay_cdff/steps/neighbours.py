@@ -58,7 +58,7 @@ def concatenate_clouds(clouds: Sequence[Cloud]) -> Cloud:
 
 
 def cells_of(indices: NDArray[np.int64]) -> Cells:
-    """Rows (n, k) of whole numbers put together where they are the same."""
+    """Merge equal rows (n, k) of integers."""
     minimum = indices.min(axis=0)
     span = indices.max(axis=0) - minimum + 1
     if np.prod(span.astype(float)) >= 2**62:

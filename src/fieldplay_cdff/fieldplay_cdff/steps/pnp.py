@@ -59,7 +59,7 @@ class Misses(NamedTuple):
 
 
 def misses(sights: Sights, poses: Array) -> Misses:
-    """Of cameras camera_T_points (.., 4, 4); what the points' own uncertainty may cause weighs less."""
+    """Of cameras camera_T_points (.., 4, 4); errors that the points' own uncertainty may cause have less weight."""
     seen = transform_points(poses, sights.points)
     depth = np.where(seen[..., 2] > NEAREST_M, seen[..., 2], np.nan)[..., None]
     focal, centre = np.diag(sights.matrix)[:2], sights.matrix[:2, 2]
@@ -141,9 +141,9 @@ def deviation(sights: Sights, pose: Array) -> float:
 
 
 def _linear(sights: Sights, pose: Array) -> tuple[Array, Array]:
-    """Rows (2 n, 6) by a turn and a shift of the camera, and the errors (2 n,)."""
+    """Rows (2 n, 6) by a rotation and a shift of the camera, and the errors (2 n,)."""
     residuals, seen = misses(sights, pose), transform_points(pose, sights.points)
-    turned = np.cross(np.eye(3)[:, None], seen[None])  # (3, n, 3), by a turn about each axis
+    turned = np.cross(np.eye(3)[:, None], seen[None])  # (3, n, 3), by a rotation about each axis
     rows = np.concatenate([np.einsum("nij,knj->nik", residuals.slopes, turned), residuals.slopes], axis=2)
     return rows.reshape(-1, 6), residuals.errors.ravel()
 

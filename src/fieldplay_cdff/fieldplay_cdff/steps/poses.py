@@ -61,7 +61,7 @@ class LeastSquaresMinimization(Step):
         ])  # fmt: skip
 
     def _usable(self, matches: Matches3D) -> tuple[Array, Array]:
-        """The points of both frames that are numbers, without the outliers where these are looked for."""
+        """The finite points of both frames, without the outliers where these are rejected."""
         is_number = np.isfinite(np.hstack([matches.source, matches.sink])).all(axis=1)
         source, sink = matches.source[is_number], matches.sink[is_number]
         distance = self.general["OutlierDistance"]

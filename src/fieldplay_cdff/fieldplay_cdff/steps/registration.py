@@ -1,4 +1,4 @@
-"""Steps that put a cloud onto another: nearest points or planes, again and again."""
+"""Steps that register a cloud with another one: iterative closest points or planes."""
 
 from collections.abc import Mapping
 from dataclasses import replace

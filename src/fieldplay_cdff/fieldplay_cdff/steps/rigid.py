@@ -76,16 +76,16 @@ class Freedoms(NamedTuple):
     """Motions of a cloud about its centre, from the least to the best determined one by a Hessian."""
 
     center: Array  # (3,)
-    scale: float  # m, by which turns are as long as shifts
+    scale: float  # m, the scale of rotations against shifts
     lengths: Array  # (6,), the information of each
-    axes: Array  # (6, 6), turns times the scale, and shifts; in columns
+    axes: Array  # (6, 6), rotations times the scale, and shifts; in columns
 
     def step(self, index: int, size: float) -> Array:
         """Return a transform (4, 4) that moves the cloud by so many metres along one degree of freedom."""
         return self.transform(self.axes[:, index] * size)
 
     def transform(self, change: Array) -> Array:
-        """The transform (4, 4) of a turn times the scale and a shift (6,)."""
+        """The transform (4, 4) of a rotation times the scale and a shift (6,)."""
         turned = rotation_from_vector(change[:3] / self.scale)
         return transform_from_rotation(turned, self.center + change[3:] - turned @ self.center)
 

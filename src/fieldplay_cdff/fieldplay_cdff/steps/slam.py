@@ -70,10 +70,10 @@ class LucasKanadePnp(Step):
 
 @implements("MotionRefinement")
 class BothImages(Step):
-    """A motion between pairs, from a guess: by corners that are followed from where the guess has them, and by matches.
+    """Refines a guessed motion between pairs: by corners tracked from their predicted positions, and by matches.
 
-    `camera` is lastLeft_T_left. A guess that chance gave has too few points that support it, and is refused. What a
-    drive shows of the calibration is kept for the next pairs.
+    `camera` is lastLeft_T_left. A guess that is due to chance has too few inliers, and is refused. The
+    calibration learned from the drive is kept for the next pairs.
     """
 
     keeps_state = True

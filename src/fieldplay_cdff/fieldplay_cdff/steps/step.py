@@ -102,19 +102,19 @@ class Step:
     dfn: ClassVar[str]
     implementation: ClassVar[str]
     keeps_state: ClassVar[bool] = False  # so that a circle of connections may run through it
-    gives_later: ClassVar[bool] = False  # what it gives goes through the chain with what comes next
+    gives_later: ClassVar[bool] = False  # its output goes through the chain with the next set of inputs
     optional: ClassVar[tuple[str, ...]] = ()  # inputs that may be missing
-    files: ClassVar[Mapping[str, str]] = {}  # what a chain must set, as GROUP.NAME, and what these are
+    files: ClassVar[Mapping[str, str]] = {}  # parameters that a chain must set, as GROUP.NAME, with their meaning
     camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
-    chosen: ParameterGroups = MappingProxyType({})  # of parameters that are `auto`: what was computed
+    chosen: ParameterGroups = MappingProxyType({})  # of parameters that are `auto`: the computed values
     refusal: Refusal | None = None  # why the last call has no result, if known
     is_first: bool = False  # whether the last result holds by definition: the first pair is the scene
-    process: Callable[..., Ports]  # what comes out of one set of inputs
+    process: Callable[..., Ports]  # outputs of one set of inputs
 
     def __init__(self, groups: ParameterGroups | None = None, *, threads: int = 1, seed: int = 0) -> None:
         self.settings = settings_of(self.implementation, groups or {})
         self.threads, self.seed = threads, seed
-        self.notes: list[str] = []  # what is worth knowing of what it was set with
+        self.notes: list[str] = []  # remarks on its configuration
         self.configure()
 
     @property
@@ -129,7 +129,7 @@ class Step:
         """Know nothing of what came before."""
 
     def finish(self) -> Ports:
-        """What comes out, now that nothing more comes."""
+        """Return the outputs at the end of the inputs."""
         return {}
 
 
@@ -207,7 +207,7 @@ def _parameter(value: Any) -> Parameter:
 
 
 def settings_of(implementation: str, groups: ParameterGroups) -> Settings:
-    """All values of a step's parameters, of those that are given; UsageError names what is unknown or wrong."""
+    """Merge the given parameters of a step with the defaults; UsageError names an unknown or wrong one."""
     known = parameters().get(implementation, {})
     for group, values in groups.items():
         group_parameters = known.get(group)
@@ -227,7 +227,7 @@ def settings_of(implementation: str, groups: ParameterGroups) -> Settings:
 
 
 def published_groups(implementation: str, groups: ParameterGroups) -> ParameterGroups:
-    """Groups of parameters in which what is `auto`, or is so by default, has its published number."""
+    """Groups of parameters in which a value that is `auto`, or is so by default, has its published number."""
     result = {group: dict(values) for group, values in groups.items()}
     for group, known in parameters().get(implementation, {}).items():
         for name, parameter in known.items():

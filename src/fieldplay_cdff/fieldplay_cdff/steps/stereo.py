@@ -26,7 +26,7 @@ from fieldplay_cdff.steps.values import (
 from fieldplay_cdff.stereo.presets import intervals_of, measure_disparities, reconstruction_limits
 from fieldplay_cdff.stereo.refusals import Reason, Refusal
 
-SUBPIXELS = 16  # of OpenCV's disparities, which are whole numbers
+SUBPIXELS = 16  # of OpenCV's disparities, which are integers
 MIN_SET = 1e-4  # a density or a voxel size below this means none
 MIN_BLOCK = 5  # of block matching
 BLOCK_MATCHING = 0
@@ -38,7 +38,7 @@ Mask = NDArray[np.bool_]
 
 
 def block_matcher(values: Mapping[str, int], regions: Mapping[str, tuple[int, int, int, int]]) -> Matcher:
-    """Block matching as OpenCV does it, by its names of what can be set; regions are x, y, width, height."""
+    """OpenCV's block matching, with its names of the parameters; regions are x, y, width, height."""
     matcher = cv2.StereoBM.create(values["NumDisparities"], values["BlockSize"])
     for name, value in (*values.items(), *regions.items()):
         getattr(matcher, f"set{name}")(value)
@@ -54,7 +54,7 @@ def block_matcher(values: Mapping[str, int], regions: Mapping[str, tuple[int, in
 
 
 def semi_global_matcher(values: Mapping[str, int]) -> Matcher:
-    """Semi-global matching as OpenCV does it, by its names of what can be set."""
+    """OpenCV's semi-global matching, with its names of the parameters."""
     matcher = cv2.StereoSGBM.create(values["MinDisparity"], values["NumDisparities"], values["BlockSize"])
     for name, value in values.items():
         getattr(matcher, f"set{name}")(value)
@@ -189,7 +189,7 @@ class Reconstruction(Step):
         self.matcher = self.make_matcher()
 
     def _measure(self, images: tuple[NDArray[np.uint8], NDArray[np.uint8]], camera: StereoCamera | None) -> None:
-        """Measure the disparities of the first pair: what is `auto` follows from them, what is set must hold them."""
+        """Measure the disparities of the first pair: `auto` values follow from them, given ones must include them."""
         found = measure_disparities(*images)
         if found is None:
             if None in self.values.values():

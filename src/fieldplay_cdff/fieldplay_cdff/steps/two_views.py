@@ -55,7 +55,7 @@ def project(matrix: Array, points: Array) -> Array:
 
 
 def sampson(matrix: Array, source: Array, sink: Array) -> Array:
-    """Squares of distances (n,) in pixels of pairs of pixels (n, 2) from what a fundamental matrix (3, 3) wants."""
+    """Squared Sampson distances (n,), in pixels, of pixel pairs (n, 2) by a fundamental matrix (3, 3)."""
     first, second = (np.concatenate([pixels, np.ones((len(pixels), 1))], axis=1) for pixels in (source, sink))
     line, back = first @ matrix.T, second @ matrix
     products: Array = (second * line).sum(axis=1)

@@ -1,4 +1,4 @@
-"""What goes through the ports of steps. Lengths in m, angles in rad, pixels from the centre of the first one.
+"""The values of the ports of steps. Lengths in m, angles in rad, pixels from the centre of the first one.
 
 A pose is an array (4, 4), several of them (n, 4, 4); the pose of a in b is b_T_a. Matrices are arrays.
 """
@@ -21,7 +21,7 @@ def _nothing(*shape: int) -> Array:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frame:
-    """An image (h, w) or (h, w, 3) with what is known of its camera.
+    """An image (h, w) or (h, w, 3) with the known properties of its camera.
 
     `encoding` is as in sensor_msgs/Image: mono8, rgb8, bgr8, 32FC1, 16SC1. For a disparity image `scale` and
     `offset` make pixels of them: disparity = (pixel - offset) / scale. `baseline_m` is how far the camera of the right

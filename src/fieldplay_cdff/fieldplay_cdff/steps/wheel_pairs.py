@@ -26,7 +26,7 @@ WHEEL_NOISE, BLOB_NOISE, PROCESS_NOISE = 1e-3, 1e-1, 1e-3
 BY_BLOB = 0.5  # the quality of a pose from the moving region alone, without wheels
 FOREGROUND_ABOVE, MIN_BLOB = 100, 100  # grey value; height in pixels
 UP = np.array([0.0, -1.0, 0.0])  # in an optical frame
-PIXEL_NOISE, PIXEL_STEP, SIZE_STEP = 0.1, 5.0, 0.01  # variances of what a circle is measured by, and moves by
+PIXEL_NOISE, PIXEL_STEP, SIZE_STEP = 0.1, 5.0, 0.01  # variances of the measurement of a circle, and of its motion
 INNER = 0.8  # of a wheel's radius, within which depths are those of its side
 MIN_SHARE, LARGEST_SHARE = 0.4, 1.4  # of a wheel's radius that a circle on it may have: a rim, or a tyre seen askew
 MIN_DEPTHS = 30  # on a wheel
@@ -278,7 +278,7 @@ def blob_middle(grey: NDArray[np.uint8]) -> Array | None:
 
 
 class WheelSide(NamedTuple):
-    """What a circle is if it is a wheel: its middle (3,) in m in the camera, and points (n, 3) of its side."""
+    """A circle as a wheel: its centre (3,) in m in the camera, and points (n, 3) of its side."""
 
     middle: Array
     points: Array

@@ -27,7 +27,7 @@ WINDOW, LEVELS = 21, 4  # px and further levels, with which points are tracked i
 RETURN_PX, ROW_PX = 0.5, 1.0  # by which the forward-backward check, and a row, may be off
 MIN_PX = 1.0  # of disparity: what is further away has no usable depth
 FEW = 1e-9
-METRES_PER_RAD = 2.0  # as much as which a turn counts where keyframes are compared
+METRES_PER_RAD = 2.0  # weight of a rotation in the comparison of keyframes
 _DRAWN = hashlib.shake_256(b"signs of codes").digest(NUMBERS * BITS // 8)
 BIT_SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS).astype(np.float32) * 2 - 1
 
@@ -51,7 +51,7 @@ class ViewSettings:
     maximum_points: int = parameter("MaximumPoints", 800)
     minimum_points: int = parameter("MinimumPoints", 80)  # of a keyframe
     contrast: float = parameter("Contrast", 0.01)
-    image_width_px: int = parameter("PictureWidth", 516)  # wider images are made smaller by a whole number
+    image_width_px: int = parameter("PictureWidth", 516)  # wider images are reduced by an integer factor
 
 
 class ViewFinder:
@@ -165,7 +165,7 @@ class RelativeFrame:
 
 @dataclass
 class KeyframeMap:
-    """Keyframes by number, what was measured between them, and all other pairs, each hung on a keyframe."""
+    """Keyframes by number, the measurements between them, and all other pairs, each relative to a keyframe."""
 
     camera: StereoCamera
     size: tuple[int, int]  # of the images, px
@@ -202,7 +202,7 @@ class KeyframeMap:
         )
 
     def move(self, poses: Array) -> None:
-        """Put all keyframes to other poses (k, 4, 4)."""
+        """Set all keyframes to other poses (k, 4, 4)."""
         for (number, keyframe), pose in zip(list(self.keyframes.items()), poses, strict=True):
             self.keyframes[number] = replace(keyframe, pose=pose)
 
@@ -220,7 +220,7 @@ class KeyframeMap:
             del self.frames[1::2]
 
     def near(self, pose: Array, *, shift_m: float, turn_rad: float) -> list[int]:
-        """Keyframes within a shift and a turn of a pose in the map (4, 4), the nearest first."""
+        """Keyframes within a shift and a rotation of a pose in the map (4, 4), the nearest first."""
         if not self.keyframes:
             return []
         shifts, turns = _pose_differences(pose, self.poses)

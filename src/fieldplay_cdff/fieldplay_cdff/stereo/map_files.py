@@ -1,6 +1,6 @@
 """Maps of keyframes as files: arrays of NumPy in a zip (.npz, nothing pickled), and a header as JSON.
 
-docs/fusion/stereo-slam.md has each array. A file appears when it is whole.
+docs/fusion/stereo-slam.md has each array. A file appears when it is complete.
 """
 
 import io

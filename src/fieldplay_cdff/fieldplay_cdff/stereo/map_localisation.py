@@ -132,7 +132,7 @@ class MapLocalisation(KeyframeTracker):
         return is_fixed or odometry is not None
 
     def _fix(self, view: View, odometry: Array | None, stamp_ns: int) -> bool:
-        """Where it is by a keyframe that is near, if one is seen, and as far from what was known as may be."""
+        """Correct the pose by a nearby keyframe that is seen at a plausible pose; return whether there is one."""
         assert self._map is not None
         options, pose = self._places, self._map_pose
         known = self._known if odometry is not None else self._known + self._gap(stamp_ns)

@@ -87,7 +87,7 @@ class PnpSettings:
     outlier_threshold_px: float = parameter("OutlierThreshold", 2.0)
     confidence: float = parameter("Confidence", 0.999)
     iterations: int = parameter("Iterations", 200)
-    minimum_matches: int = parameter("MinimumMatches", 20)  # of the odometry: with fewer no pose is looked for
+    minimum_matches: int = parameter("MinimumMatches", 20)  # of the odometry: with fewer no pose is computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +163,7 @@ class PairMatcher:
             key: as `see` gave it.
             left: rectified image (h, w), uint8.
             right: the same of the right camera.
-            expected: key_T_left (4, 4), about where points are looked for.
+            expected: predicted key_T_left (4, 4), for the search of points.
 
         Returns:
             key_T_left by the points of the key pair, or why there is none.

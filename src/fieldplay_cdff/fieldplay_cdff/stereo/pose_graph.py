@@ -1,7 +1,7 @@
-"""Poses that fit best to what was measured between pairs of them.
+"""Pose graph: poses that fit best to measurements between pairs of them.
 
-An edge is first_T_second between two rows of poses, with the covariance (6, 6) of its error, shift before turn, in the
-frame of the second. The error of an edge is the transform from the measurement to that of the poses.
+An edge is first_T_second between two rows of poses, with the covariance (6, 6) of its error, shift before rotation,
+in the frame of the second. The error of an edge is the transform from the measurement to that of the poses.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from fieldplay.geometry.transforms import Array, inverse_from_transform, transfo
 
 Own = TypeVar("Own", bound="Costly")
 SOLVED = 1e-10  # relative decrease of the sum of squares at convergence
-SMALL = 1e-4  # rad; below it a turn's series is exact
+SMALL = 1e-4  # rad; below it the series of a rotation is exact
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
@@ -64,7 +64,7 @@ DAMPINGS = Dampings(1e-6, 1e-12, 1e6)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GraphEdges:
-    """Rows (m, 2) of poses, what was measured between them (m, 4, 4), its covariance (m, 6, 6), and which may be wrong.
+    """Rows (m, 2) of poses, their measurements (m, 4, 4), covariances (m, 6, 6), and which edges are uncertain.
 
     An edge that may be wrong, such as a loop closure, has less weight the larger its error is.
     """
@@ -89,7 +89,7 @@ def poses_of_graph(poses: Array, edges: GraphEdges, *, huber: float = np.inf, mo
 
 
 def deviations_of_edges(poses: Array, edges: GraphEdges) -> Array:
-    """By how many deviations (m,) poses differ from what was measured."""
+    """By how many deviations (m,) poses differ from the measurements."""
     distances: Array = np.sqrt(_Graph(poses, edges, np.inf).squares)
     return distances
 
@@ -108,7 +108,7 @@ def covariance_of_pose(poses: Array, edges: GraphEdges, row: int) -> Array:
 
 
 def changes_of_edges(measured: Array, difference: Array, error: Array, turns: Array) -> tuple[Array, Array]:
-    """How the errors of edges change with shift and turn of the first and of the second pose, each (m, 6, 6)."""
+    """How the errors of edges change with shift and rotation of the first and of the second pose, each (m, 6, 6)."""
     first, second = np.zeros((2, len(turns), 6, 6))
     back = np.swapaxes(measured[:, :3, :3], 1, 2)
     crosses = np.cross(turns[:, None], np.eye(3)).swapaxes(1, 2)
@@ -125,7 +125,7 @@ def changes_of_edges(measured: Array, difference: Array, error: Array, turns: Ar
 
 
 class _Graph:
-    """What is left of edges at poses, and the normal equations there."""
+    """The residuals of edges at poses, and the normal equations there."""
 
     def __init__(self, poses: Array, edges: GraphEdges, huber: float) -> None:
         self.poses, self.edges, self.huber = poses, edges, huber

@@ -47,14 +47,14 @@ class RefinementSettings:
     inlier_deviations: float = parameter("InlierDeviations", 4.0)  # within which a point supports the motion
     offset_deviation: float = parameter("OffsetDeviation", 1.0)  # px, of disparities by the calibration; 0: exact
     radial_deviation: float = parameter("RadialDeviation", 1.0)  # px, of those at the border
-    calibration_threshold: float = parameter("CalibrationThreshold", 0.3)  # px; what is off by less counts as exact
+    calibration_threshold: float = parameter("CalibrationThreshold", 0.3)  # px; smaller errors count as exact
     offset_remaining: float = parameter("OffsetRemaining", 0.05)  # px, deviation of what stays of an offset
     residual_factor: float = parameter("ResidualFactor", 2.5)  # on deviations from residuals: these are correlated
     calibration_walk: float = parameter("CalibrationWalk", 0.02)  # px, by which these may change from key to key
 
 
 class DisparityCorrection:
-    """What is to be added to measured disparities: an offset, and a part that grows with the squared column.
+    """The correction of measured disparities: an offset, and a part that grows with the squared column.
 
     It is a filter: `estimate` (2,) in px with its `information` (2, 2). Followed points are off by a tenth of a pixel
     and more where surfaces are slanted, which looks like an offset. So an estimate within the threshold of the settings
@@ -100,7 +100,7 @@ class DisparityCorrection:
         return result
 
     def update(self, values: Array, covariance: Array) -> None:
-        """Take over what a new key pair showed; later ones may differ by the walk, and no more than at first."""
+        """Update from a new key pair; later ones may differ by the random walk, and no more than at first."""
         grown = covariance + self._walk
         self.estimate = values
         self.information = np.linalg.inv(grown) + np.linalg.inv(1e4 * self._prior)
@@ -113,7 +113,7 @@ def correction_basis(pixels: Array, camera: StereoCamera) -> Array:
 
 
 class StereoTracks(NamedTuple):
-    """Points of a key pair that are seen in a new pair: n rows, in px; NaN for what the right image does not show.
+    """Points of a key pair that are seen in a new pair: n rows, in px; NaN for points missing in the right image.
 
     Args:
         pixels: in the left image of the key pair (n, 2).
@@ -140,7 +140,7 @@ class RefinedMotion:
         pose: key_T_new (4, 4).
         covariance: of the pose (6, 6), shift before rotation, about the axes of the new camera.
         inliers: which of the tracks support it (n,).
-        scale: by how much residuals exceed what the deviations of the settings let expect.
+        scale: ratio of the residuals to the expected deviations by the settings.
         correction: of disparities (2,) in px, by this pair and those before.
         correction_covariance: of that (2, 2).
     """

@@ -1,4 +1,4 @@
-"""A trajectory made of motions between pairs: what is believed, what is expected, and how far it may be off."""
+"""A trajectory from motions between pairs: plausibility checks, prediction, and uncertainty."""
 
 from dataclasses import dataclass, replace
 from math import ceil
@@ -23,10 +23,10 @@ PART_S = 0.25  # of a motion, over which its direction does not change
 
 @dataclass(frozen=True, kw_only=True)
 class TrackSettings:
-    """Which steps are believed, and what is assumed where none is known; 0 is no limit, None is by the camera."""
+    """Which motions are plausible, and the prediction where none is known; 0 is no limit, None is by the camera."""
 
     prediction: str = parameter("Prediction", "Still")  # of the next step: Still or Constant
-    maximum_shift_m: float | None = parameter("MaximumShift", 0.0)  # from what was to be expected, per pair
+    maximum_shift_m: float | None = parameter("MaximumShift", 0.0)  # from the prediction, per pair
     maximum_turn_rad: float | None = parameter("MaximumTurn", 0.0)
     minimum_quality: float = parameter("MinimumQuality", 0.0)
     restart_after_pairs: int = parameter("RestartAfter", 0)  # that failed, after which it goes on as before
@@ -34,13 +34,13 @@ class TrackSettings:
     minimum_points: int = parameter("LeastBasis", 0)  # of a key pair
     kept_within_m: float | None = parameter("KeptWithin", 0.0)  # of the key pair, within which that stays
     kept_within_rad: float = parameter("KeptWithinTurn", 0.0)
-    maximum_time_s: float = parameter("MaximumTime", 3.0)  # for which points are looked for where motion leads
+    maximum_time_s: float = parameter("MaximumTime", 3.0)  # for which points are searched at predicted positions
 
     def of_camera(self, depth_m: float, period_s: float) -> "TrackSettings":
-        """The settings, what follows from the camera filled in.
+        """The settings, with the values that follow from the camera.
 
         Args:
-            depth_m: median depth of what the key pair sees.
+            depth_m: median depth of the points of the key pair.
             period_s: from pair to pair; 0 where it is not known yet.
         """
         limits = motion_limits(depth_m, period_s)
@@ -58,7 +58,7 @@ class DriftSettings:
 
     shift_per_root_m: float = parameter("ShiftPerRoot", 0.006)  # after a metre
     turn_per_root_rad: float = parameter("TurnPerRoot", 0.003)
-    metres_per_turn: float = parameter("MetresPerTurn", 0.5)  # as much as which a turn by 1 rad counts
+    metres_per_turn: float = parameter("MetresPerTurn", 0.5)  # weight of a rotation by 1 rad
     gap_speed_m_s: float = parameter("GapSpeed", 0.3)
     gap_turn_rad_s: float = parameter("GapTurn", 0.2)
 
@@ -306,7 +306,7 @@ def transport_covariance(covariance: Array, step: Array) -> Array:
     turn, shift = step[:3, :3], step[:3, 3]
     change = np.zeros((6, 6))
     change[:3, :3] = change[3:, 3:] = turn.T
-    change[:3, 3:] = turn.T @ np.cross(shift, np.eye(3))  # of a turn before the step
+    change[:3, 3:] = turn.T @ np.cross(shift, np.eye(3))  # of a rotation before the step
     result: Array = change @ covariance @ change.T
     return result
 
@@ -340,5 +340,5 @@ def _part(step: Array, fraction: float) -> Array:
 
 
 def _angle(pose: Array) -> float:
-    """By how much a pose turns, rad."""
+    """The angle of rotation of a pose, rad."""
     return 2 * float(np.arccos(min(1.0, abs(float(quaternion_from_rotation(pose[:3, :3])[3])))))

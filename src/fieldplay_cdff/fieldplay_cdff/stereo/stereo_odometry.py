@@ -170,7 +170,7 @@ class StereoOdometry:
         self._uncertainty.add(None, stamp_ns, restarted=self._track.add(stamp_ns, can_be_key=False).is_key)
 
     def _replace_key(self, current: KeyPair, match: KeyMatch | None) -> None:
-        """Compare with another pair from now on; what the last motion showed of the calibration is kept."""
+        """Make a pair the new key pair; the calibration learned from the last motion is kept."""
         if match is not None and match.tracks is not None:
             self._matcher.calibrate(match.tracks, match.pose)
         self._key = current
@@ -203,7 +203,7 @@ class StereoOdometry:
             wait([match])
 
     def _match(self, left: Grey, right: Grey, stamp_ns: int) -> KeyMatch | Refusal:
-        """The motion from the key pair, looked for where it would be if it goes on as before."""
+        """The motion from the key pair, searched near its prediction at constant velocity."""
         motion = self._track.motion
         if self._key is None or motion is None:
             return Refusal(reason=Reason.FEW_DISPARITIES)

@@ -49,7 +49,7 @@ from fieldplay_cdff.stereo.stereo_odometry import (
     StereoOdometry,
 )
 
-MIN_CHANGE_PX = 0.1  # of what is known of the calibration
+MIN_CHANGE_PX = 0.1  # uncertainty of the calibration
 LoopCandidates = dict[int, LoopCandidate]
 
 
@@ -125,7 +125,7 @@ class KeyframeTracker:
 
     Args:
         camera: of the rectified images.
-        settings: of views, of what is believed of them, and of the odometry's drift.
+        settings: of views, of their plausibility, and of the odometry's drift.
         odometry: settings of the odometry that `track` runs.
     """
 
@@ -329,7 +329,7 @@ class StereoSlam(KeyframeTracker):
         self._path_m: dict[int, float] = {}  # of keyframes
         self._corrected: dict[int, Array] = {}  # with what their disparities were corrected, px
         self._next = 0
-        self.is_corrected = False  # whether the last pair put the keyframes right
+        self.is_corrected = False  # whether the last pair corrected the keyframes
 
     def _apply(self, settings: Any) -> None:
         super()._apply(settings)
@@ -420,7 +420,7 @@ class StereoSlam(KeyframeTracker):
         return closes
 
     def _correct_again(self, number: int) -> None:
-        """Correct the points of a keyframe by what is known of the calibration by now."""
+        """Correct the points of a keyframe by the current calibration."""
         assert self._map is not None
         change = self._correction - self._corrected.get(number, self._correction)
         if np.abs(change).max() > MIN_CHANGE_PX:
@@ -506,5 +506,5 @@ def fuse_poses(first: Array, of_first: Array, second: Array, of_second: Array) -
 
 
 def angle(pose: Array) -> float:
-    """By how much a pose turns, rad."""
+    """The angle of rotation of a pose, rad."""
     return float(np.linalg.norm(vector_from_rotation(pose[:3, :3])))

@@ -1,1 +1,1 @@
-"""Tools for logs of the framework for common data fusion: what is in them, parts of them, tables and diagrams."""
+"""Tools for logs of the framework for common data fusion: contents, parts of them, tables and diagrams."""

@@ -25,7 +25,7 @@ from fieldplay_cdff.tools.time_arguments import index_of_word, start_of_log, tim
 META = ".meta"
 PACKED = ".zz"
 BLOCK = 1 << 20  # bytes that are copied at once
-ROWS = 64  # samples of flattened logs that are put together at once
+ROWS = 64  # samples of flattened logs that are assembled at once
 MAX_ITEMS = (1 << 32) - 1  # of a list
 
 

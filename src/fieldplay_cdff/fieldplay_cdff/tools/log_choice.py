@@ -31,7 +31,7 @@ PART = re.compile(r"[/.]")
 def open_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log]:
     """Open all paths as one log; the parts of a stream are joined in the order of the files' names.
 
-    What is wrong is reported; which forms of a log are left aside in a folder, as another is read, is noted.
+    Issues are reported; forms of a log in a folder that are ignored, as another is read, are noted.
     """
     received: list[Defect] = []
 
@@ -49,7 +49,7 @@ def open_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log
 
 
 def _reason_without_logs(log: Log, issues: Sequence[Defect]) -> str:
-    """Why nothing is in what was given."""
+    """The reason why the input has no logs."""
     if not log.names:
         return str(issues[0]) if issues else "no file that is called .msg or .msg.zz"
     if not any(log.files.size(name) for name in log.names):

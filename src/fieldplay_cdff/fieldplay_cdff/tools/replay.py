@@ -40,5 +40,5 @@ def replay_files(groups: Sequence[Sequence[Log]], names: Sequence[str] | None = 
 
 
 def _replay_present(log: Log, names: Sequence[str] | None) -> Iterator[Entry]:
-    """What a log has of the streams; a part of a recording need not have all."""
+    """The streams that a log has; a part of a recording need not have all."""
     yield from log.entries(names if names is None else [name for name in names if name in log.streams])

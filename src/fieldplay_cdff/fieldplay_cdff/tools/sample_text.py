@@ -126,7 +126,7 @@ def _nearest(stream: LogStream, rows: tuple[int, int], time_ns: int) -> tuple[in
 
 
 def lines_of_sample(stream: LogStream, row: int, limits: Limits) -> Iterator[str]:
-    """A sample with what is known of it."""
+    """A sample with its metadata."""
     yield f"{stream.name}, sample {row} of {len(stream)}, {stream.type or stream.kind or 'type not known'}"
     for name, times in (("sampled", stream.own_ns), ("logged", stream.logged_ns)):
         if (time_ns := int(times(row, row + 1)[0])) != NO_TIME:

@@ -77,7 +77,7 @@ PARAMETERS = """\
 
 
 class Scaffold(NamedTuple):
-    """Files of a package by their paths, and what the user has to know of them."""
+    """Files of a package by their paths, and notes for the user."""
 
     files: Mapping[str, str]
     notes: tuple[str, ...]

@@ -166,7 +166,7 @@ def dialect_of(stream: LogStream) -> str:
 
 
 def settings_lines(settings: Any) -> Iterator[str]:
-    """What a file of settings sets, in short: transforms by their frames, cameras by the topic of their information."""
+    """A summary of a settings file: transforms by their frames, cameras by their camera_info topic."""
     entries = settings if isinstance(settings, Mapping) else {}
     frames = [key for key in entries if isinstance(key, tuple) and len(key) == 2]
     if frames:
@@ -191,7 +191,7 @@ def as_json(
 
 
 def as_lines(files: Sequence[FileSummary], streams: Sequence[LogStreamSummary]) -> Iterator[str]:
-    """All for people; streams that lie in several files once more as a whole."""
+    """All as text; streams in several files also as a whole."""
     for file in files:
         kind = " (settings)" if file.settings else "" if file.streams else " (no stream)"
         yield f"{file.file}: {size_text(file.bytes)}{kind}"

@@ -11,7 +11,7 @@ from fieldplay.core.timestamps import NS_PER_S, time_of_text
 from fieldplay_cdff.logs.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 
-INDEX_BELOW = 10**8  # a whole number from here on is a time:
+INDEX_BELOW = 10**8  # an integer from here on is a time:
 MICROSECONDS_FROM, NANOSECONDS_FROM = 10**14, 10**17  # seconds since 1970, or as in the logs
 WHOLE = re.compile(r"\d+")
 EXPECTED = (
@@ -26,7 +26,7 @@ def index_of_word(word: str) -> int | None:
 
 
 def time_of_word(word: str, start_ns: int) -> int:
-    """Nanoseconds of a time in one of the forms above; a whole number counts as seconds."""
+    """Nanoseconds of a time in one of the forms above; an integer counts as seconds."""
     if word.startswith("-"):
         raise UsageError(f"expected a time from the start on, got '{word}'")
     if WHOLE.fullmatch(word) and int(word) >= MICROSECONDS_FROM:

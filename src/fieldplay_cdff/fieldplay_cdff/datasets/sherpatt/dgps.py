@@ -58,7 +58,7 @@ def rotate_odometry(record: records.Odometry, turn: tuple[float, float, float, f
 
 
 def _product(first: Floats, second: Floats) -> Floats:
-    """Quaternions (n, 4) x y z w: the second turn, then the first."""
+    """Quaternions (n, 4) x y z w: the second rotation after the first."""
     vector = first[3] * second[:, :3] + second[:, 3:] * first[:3] + np.cross(first[:3], second[:, :3])
     real = first[3] * second[:, 3:] - second[:, :3] @ first[:3, None]
     return np.hstack([vector, real])

@@ -62,7 +62,7 @@ open_archive = Reader.open
 
 
 class _Opening:
-    """What is made of a log while an archive is opened."""
+    """The state of a log while an archive is opened."""
 
     def __init__(self, archive: Archive, log: Log) -> None:
         self._archive, self._log = archive, log
@@ -70,7 +70,7 @@ class _Opening:
         self._cameras = Cameras(archive, self._topics, log.settings)
 
     def describe(self) -> None:
-        """Put the streams, their cameras and the frames into the archive."""
+        """Add the streams, their cameras and the frames to the archive."""
         archive = self._archive
         built = self._build_streams()
         self._note_units(built)
@@ -110,7 +110,7 @@ class _Opening:
                 yield there[0], stream
 
     def _second(self) -> dict[str, str]:
-        """The logs' other streams for what has one already."""
+        """The logs' other streams for topics that have one already."""
         sources, first = self._archive.spec.constants["sources"], dict(self._named_streams(quietly=True))
         return {
             name: stream

@@ -30,7 +30,7 @@ class CameraSettings:
 
     @property
     def issue(self) -> str | None:
-        """What is wrong with the intrinsics; None if they are valid."""
+        """The issue of the intrinsics; None if they are valid."""
         fx, fy = self.matrix[0], self.matrix[4]
         return None if fx > 0 and fy > 0 else f"expected focal lengths, got K with fx {fx:g} and fy {fy:g}"
 

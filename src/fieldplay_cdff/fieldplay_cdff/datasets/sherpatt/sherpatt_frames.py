@@ -14,7 +14,7 @@ from fieldplay_cdff.logs.sample_rows import field, flat
 from fieldplay_cdff.logs.topic_builder import frame_name
 
 BASE = "base_link"
-BODY, UNIT = "sherpa_tt_body", "imu"  # the rover's body as the unit's settings call it, and what the unit hangs on
+BODY, UNIT = "sherpa_tt_body", "imu"  # names in the unit's settings: the body, and the mount of the unit
 LEFT, RIGHT = "camera_left", "camera_right"
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 NORM_ERROR = 1e-3
@@ -25,7 +25,7 @@ CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 
 
 def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: float) -> None:
-    """Put the frames of the settings that hang on the rover's body into the archive's description."""
+    """Add the frames of the settings that are connected to the rover's body to the archive's description."""
     _require_logs(archive, settings)
     rows = forest_of_rows(_rows(archive, settings), archive.defects, archive.notes.append)
     if not rows:
@@ -215,7 +215,7 @@ def _describe_difference(row: Extrinsic, back: Extrinsic) -> str:
 
 
 def _row_issue(row: Extrinsic, parents: Mapping[str, str]) -> str:
-    """Return what is wrong with a transform after others; parents are by child, without loops."""
+    """Return the issue of a transform after others; parents are by child, without loops."""
     if row.parent == row.child:
         return "expected two frames, got one that is its own parent"
     chain = [row.parent]

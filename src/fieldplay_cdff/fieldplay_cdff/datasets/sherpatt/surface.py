@@ -105,7 +105,7 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
 
 
 def _model_values(archive: Archive, name: str) -> Mapping[str, Any]:
-    """Return what the description knows of a model, by the model's name."""
+    """Return the entry of a model in the description, by the model's name."""
     models = archive.spec.constants.get("surfaces", ())
     return next((m for m in models if re.fullmatch(m["files"], last_part(name), re.IGNORECASE)), {})
 

@@ -35,7 +35,7 @@ MIN_WIDTH = 96.0
 LONGEST_LINE = 60  # characters
 
 
-# What a run measured of each step, as lines to write below the step's name.
+# The measurements of each step in a run, as lines below the step's name.
 
 
 def lines_of_file(path: Path) -> Lines:
@@ -145,7 +145,7 @@ def graph_of(
     feeds: Mapping[str, InputFeed] = MappingProxyType({}),
     measured: Lines = MappingProxyType({}),
 ) -> Graph:
-    """What is drawn of a chain, whose inputs may be fed by streams of a log; of a DFN, the one box that it is.
+    """The drawing of a chain, whose inputs may come from streams of a log; for a DFN, its single box.
 
     `measured` are lines about a run of its steps.
     """
