@@ -107,7 +107,7 @@ def _same_folder(file: Path, description: Description, issues: list[Defect]) -> 
 
 
 def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, InputFeed]:
-    """The streams of the log that feed the chain, if a log is given."""
+    """The streams of the log that are inputs of the chain, if a log is given."""
     if chosen.log is None:
         if chosen.stream:
             raise UsageError("--stream names a stream of a log: --log names that")

@@ -198,7 +198,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
 
 
 def _models(arguments: Sequence[str], ports: Any) -> tuple[dict[str, Any], list[str]]:
-    """The models that are files, by the inputs that they feed, and what topics feed."""
+    """The inputs that are model files, and the topics of the others."""
     from fieldplay_cdff.offline.model_files import cloud_of_model, is_model_file
     from fieldplay_cdff.pipeline.pipeline_graph import HOLD
 

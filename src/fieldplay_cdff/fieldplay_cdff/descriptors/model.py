@@ -30,7 +30,7 @@ SPELLINGS = {spelling: kind for kind, spellings in FAMILIES.items() for spelling
 
 @dataclass(frozen=True, kw_only=True)
 class ProductMark:
-    """An output that is kept: as what kind, and at most once in so many seconds."""
+    """An output that is stored as a product: its kind, and its minimum interval in seconds."""
 
     kind: str
     period: str = ""  # as written
@@ -239,11 +239,11 @@ def with_own(catalogue: Catalogue, descriptions: Iterable[Description]) -> Catal
     return replace(catalogue, dfns={**catalogue.dfns, **own})
 
 
-# Whether types at both ends of connections, and of what feeds an input, are the same.
+# Whether types at both ends of connections, and of input topics, are the same.
 
 
 class InputFeed(NamedTuple):
-    """A stream of a log that feeds an input of a chain, and its type; "" where that is not known."""
+    """A stream of a log that is an input of a chain, and its type; "" where that is not known."""
 
     stream: str
     type: str

@@ -210,7 +210,7 @@ def _path(value: Trajectory, stamp_ns: int) -> Record:
 
 
 def _heights(grid: ElevationGrid) -> records.Pixels:
-    """Mean heights in m, the lowest y in the first row; NaN where nothing was seen."""
+    """Mean heights in m, the lowest y in the first row; NaN for empty cells."""
     return _pixels(Frame(image=grid.mean.astype(np.float32), encoding="32FC1"))
 
 

@@ -28,7 +28,7 @@ from fieldplay_cdff.steps.values import (
 )
 from fieldplay_cdff.stereo.refusals import Reason
 
-DARK, SPREAD = 3.0, 1.5  # grey values below which nothing can be seen: the mean, and the deviation about it
+DARK, SPREAD = 3.0, 1.5  # grey values of a dark image: the mean, and the standard deviation
 MAX_PX = 1.0  # by which lines of a rectified pair may differ
 REFUSED_PX = 3.0  # with which no point of one line is found in the other
 FEATURES, MIN_FEATURES = 800, 30

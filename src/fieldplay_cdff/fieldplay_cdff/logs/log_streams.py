@@ -211,7 +211,7 @@ def mean_bytes(part: StreamPart) -> int:
 
 
 def _minimum(times: Int64Array) -> Int64Array:
-    """The least (1,) of times that are known; (0,) where there is none."""
+    """The minimum (1,) of known times; (0,) where there is none."""
     known = times[times != NO_TIME]
     return np.asarray(known[[int(np.argmin(known))]] if len(known) else known, np.int64)
 
@@ -221,7 +221,7 @@ def _concatenate(parts: Sequence[Int64Array]) -> Int64Array:
 
 
 def _unit(tables: Sequence[Table]) -> str:
-    """The unit of times: nanoseconds if half of those that are known or more are surely such."""
+    """The unit of times: nanoseconds if at least half of the known ones are certainly such."""
     known, surely_ns = (sum(int(table[name].sum()) for table in tables) for name in ("known", "surely_ns"))
     return "" if not known else NANOSECONDS if 2 * surely_ns >= known else MICROSECONDS
 

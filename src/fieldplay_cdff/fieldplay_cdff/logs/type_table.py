@@ -119,7 +119,7 @@ def _number(value: object) -> float:
 
 
 def imu_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Imu:
-    """Specific force and rates; the magnetometer's numbers are in no unit, and left aside."""
+    """Specific force and rates; the magnetometer's numbers have no unit, and are ignored."""
     force, rates = rows.vectors(3, "acc"), rows.vectors(3, "gyro")
     rows.report_issue(no_numbers(np.hstack([force, rates])), "expected acc and gyro, got NaN")
     return records.Imu(stamp_ns=stamp_ns, angular_velocity_rad_s=rates, linear_acceleration_m_s2=force)
@@ -225,7 +225,7 @@ def _status(kind: object) -> int:
 def integers_from_samples(
     rows: SampleRows, stamp_ns: Stamps, *, limits: tuple[int, int] = (-(1 << 63), (1 << 63) - 1)
 ) -> records.Integers:
-    """Numbers such as states, from the least to the largest that their type holds."""
+    """Numbers such as states, from the minimum to the maximum of their type."""
     rows.issues.clear()
     values = np.zeros(len(rows), np.int64)
     for row, value in enumerate(rows.samples):

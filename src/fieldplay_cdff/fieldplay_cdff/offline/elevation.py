@@ -40,9 +40,9 @@ class HeightOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HeightError:
-    """Heights against true ones in the cells with `minimum` points and more; `offset_m` is the middle difference.
+    """Heights against true ones in the cells with at least `minimum` points; `offset_m` is the median difference.
 
-    The others are of the size of the difference, `about_offset_m` of what differs from the middle one.
+    The others are statistics of the absolute difference, `about_offset_m` of the deviation from the median.
     """
 
     seen: int

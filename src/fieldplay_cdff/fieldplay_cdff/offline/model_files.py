@@ -22,7 +22,7 @@ FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 
 
 def is_model_file(word: str) -> bool:
-    """Whether what feeds an input is a file, and no topic."""
+    """Whether the source of an input is a file, and no topic."""
     return word.lower().endswith(SUFFIXES)
 
 

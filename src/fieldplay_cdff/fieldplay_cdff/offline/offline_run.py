@@ -153,7 +153,7 @@ def latched_qos() -> Qos:
 
 @dataclass
 class FusionRun:
-    """A pipeline, what feeds it, and where its outputs go."""
+    """A pipeline, the sources of its inputs, and the destination of its outputs."""
 
     data: Recording
     pipeline: Pipeline

@@ -17,7 +17,7 @@ from fieldplay_cdff.pipeline.pipeline_graph import (
 
 JUMP_NS = 3600_000_000_000  # by which stamps may go on
 WAITING = 16  # of a port, for what belongs to them
-PERIODS = 20  # of which the middle one is the period
+PERIODS = 20  # of which the median is the period
 RECENT = 64  # sets that are remembered, so that one whose inputs arrive separately is refused once
 UNPAIRED = "unpaired"  # the reason of a refusal
 MAX_REPORTED = 100

@@ -47,7 +47,7 @@ def _reset_peak() -> None:
 
 
 def _status() -> dict[str, int]:
-    """Resident bytes of the process, now and at most."""
+    """Resident bytes of the process, now and at the peak."""
     values = {}
     for line in STATUS.read_text().splitlines():
         name, _, value = line.partition(":")

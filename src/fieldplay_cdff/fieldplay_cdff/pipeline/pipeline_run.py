@@ -124,7 +124,7 @@ class Call(NamedTuple):
     issue: str
     wall_s: float
     own_cpu_s: float  # of the thread that called it
-    memory: tuple[int, int] = (0, 0)  # bytes beyond those before: at most, at the end
+    memory: tuple[int, int] = (0, 0)  # bytes beyond those before: at the peak, at the end
 
 
 @dataclass

@@ -34,7 +34,7 @@ class NumberSeries:
         self.last.append(value)
 
     def as_dict(self) -> dict[str, float]:
-        """Sum, mean, the middle one, that which 95 of 100 are below, the largest."""
+        """Sum, mean, median, 95th percentile, maximum."""
         if not self.count:
             return {"total": 0.0, "mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
         middle, high = np.percentile(np.fromiter(self.last, float), [50, 95])
@@ -67,7 +67,7 @@ class StepStatistics:
     memory_growth: int = 0
 
     def took(self, memory: tuple[int, int]) -> None:
-        """Count the memory of a call: at most, and at its end."""
+        """Count the memory of a call: at the peak, and at its end."""
         self.memory_peak = max(self.memory_peak, memory[0])
         self.memory_growth += memory[1]
 

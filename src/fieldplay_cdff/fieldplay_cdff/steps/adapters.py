@@ -36,7 +36,7 @@ class FramePairSplit(Step):
 
 @implements("Previous")
 class Previous(Step):
-    """What came the last time, when it was accepted: the one step through which a circle may go."""
+    """The last accepted value: the only step through which a cycle of connections may go."""
 
     keeps_state = True
     gives_later = True

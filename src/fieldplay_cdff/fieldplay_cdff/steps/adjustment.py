@@ -63,7 +63,7 @@ class StereoRig:
         return 3 if self.is_rectified else 4
 
     def pixels(self, points: Array) -> tuple[Array, Array]:
-        """Where points (..., 3) before the left camera are seen (..., 4); how that changes with them (..., 4, 3)."""
+        """Project points (..., 3) in the left camera to pixels (..., 4); with the derivatives (..., 4, 3)."""
         x, y, z = np.moveaxis(points, -1, 0)
         z = np.maximum(z, NEAREST_M)
         pixels, changes = np.empty((*z.shape, 4)), np.zeros((*z.shape, 4, 3))
@@ -76,7 +76,7 @@ class StereoRig:
         return pixels, changes
 
     def points(self, pixels: Array) -> Array:
-        """The points (..., 3) before the left camera that are seen at pixels (..., 4); NaN where rays do not meet."""
+        """Triangulate pixels (..., 4) to points (..., 3) in the left camera; NaN where rays do not meet."""
         rays = (pixels - np.concatenate([self.left[2:], self.right[2:]])) / np.concatenate(
             [self.left[:2], self.right[:2]]
         )
@@ -87,7 +87,7 @@ class StereoRig:
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """Poses k_T_first (k, 4, 4), points (n, 3) in the first camera, and how far off each is seen (n, k) in pixels."""
+    """Poses k_T_first (k, 4, 4), points (n, 3) in the first camera, and the reprojection errors (n, k) in pixels."""
 
     poses: Array
     points: Array
@@ -284,7 +284,7 @@ class StereoAdjustment(Step):
         }
 
     def is_good(self, bundle: Bundle) -> bool:
-        """Whether poses are to be believed: enough is seen where it should be."""
+        """Whether poses are plausible: enough points with a small reprojection error."""
         fraction = bundle.inlier_fraction(self.general["MaximumReprojectionError"])
         return fraction >= float(self.general["MinimumInlierShare"])
 

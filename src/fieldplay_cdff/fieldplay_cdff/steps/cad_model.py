@@ -27,7 +27,7 @@ class EdgePoints(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Corners (n, 3) in m, and triangles (m, 3) of them, seen from outside against the clock."""
+    """Corners (n, 3) in m, and triangles (m, 3) of them, counter-clockwise seen from outside."""
 
     corners: Array
     triangles: NDArray[np.intp]

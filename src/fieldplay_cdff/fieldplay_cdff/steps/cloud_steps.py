@@ -34,7 +34,7 @@ class CartesianSystemTransform(Step):
 
 @implements("PointCloudFiltering")
 class StatisticalOutlierRemoval(Step):
-    """Drops points whose nearest others are further away than those of most points."""
+    """Removes points whose nearest neighbours are further away than those of most points."""
 
     def process(self, *, pointCloud: Cloud) -> Ports:
         cloud = finite(pointCloud, "pointCloud", minimum=3)

@@ -216,7 +216,7 @@ class Ransac3D(DescribedMatch):
 
 
 def _turned(transform: Array, model: Array) -> Array:
-    """Poses (23, 4, 4): a pose turned about the model's middle by the rotations of a cube along its principal axes."""
+    """Poses (23, 4, 4): a pose rotated about the model's centre by the rotations of a cube along its principal axes."""
     middle = model.mean(axis=0)
     axes = np.linalg.svd(model - middle, full_matrices=False)[2]
     axes[2] *= np.sign(np.linalg.det(axes))

@@ -44,7 +44,7 @@ class Residuals(NamedTuple):
 
 @dataclass(eq=False)
 class Contour:
-    """The points of a body's edges that were seen in a view, and from where."""
+    """The points of a body's edges that were visible in a view, and the pose of the view."""
 
     points: EdgePoints
     pose: Array

@@ -23,7 +23,7 @@ MM = 1e-3
 
 
 class CellHeights(NamedTuple):
-    """Row and column of cells (n, 2), and of the heights in each: count, mean, sum of squares about it, least, most."""
+    """Row and column of cells (n, 2), and the heights in each: count, mean, sum of squares, minimum, maximum."""
 
     cells: NDArray[np.int64]
     counts: Array

@@ -23,7 +23,7 @@ DEPTHS = ("16UC1", "32FC1", "64FC1", "mono16")
 TO_INT = (cv2.BORDER_CONSTANT, cv2.BORDER_WRAP, cv2.BORDER_REFLECT, cv2.BORDER_DEFAULT)  # by the published numbers
 TO_DEPTH = (-1, cv2.CV_16S, cv2.CV_32F, cv2.CV_64F)
 HORIZONTAL, SCHARR = 0, 1
-AROUND = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))  # rows and columns, against the clock
+AROUND = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))  # rows and columns, counter-clockwise
 
 
 class Size(NamedTuple):

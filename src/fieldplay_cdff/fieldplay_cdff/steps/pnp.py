@@ -23,7 +23,7 @@ from fieldplay_cdff.stereo.refusals import Reason, Refusal
 SAMPLED = 4  # P3P has up to four poses, of which the fourth match selects the right one
 ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, in the final refinement and before
 SMALL = 1e-10  # a step at which it has converged
-MISSED = 1e-3  # the chance of having missed the best pose, with which no more is tried
+MISSED = 1e-3  # the probability of having missed the best pose, below which no more is tried
 AT_ONCE = 20  # poses that are tried
 MIN_ROUNDS = 60
 SEARCHED = 150  # matches by which poses are compared, before all of them count
@@ -149,9 +149,9 @@ def _linear(sights: Sights, pose: Array) -> tuple[Array, Array]:
 
 
 def log_chance(inside: int, count: int, one: float) -> float:
-    """The logarithm of how many poses by four of `count` matches can be expected with so many that agree by chance.
+    """The logarithm of the expected number of poses, by four of `count` matches, with so many inliers by chance.
 
-    `one` is the chance with which a wrong match agrees with a pose that others made.
+    `one` is the probability that a wrong match is an inlier of another pose.
     """
     more = inside - SAMPLED
     return log(max(count - SAMPLED, 1)) + _log_choices(count, inside) + _log_choices(inside, SAMPLED) + more * log(one)

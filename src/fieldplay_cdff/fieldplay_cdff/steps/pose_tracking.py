@@ -101,7 +101,7 @@ class ConstantMotion(Step):
 
 @implements("PoseHistory")
 class PoseHistory(Step):
-    """Where the last pairs were taken, seen from the newest, which is one step after the last: (n, 4, 4)."""
+    """Poses of the last pairs relative to the newest, which is one step after the last: (n, 4, 4)."""
 
     keeps_state = True
 

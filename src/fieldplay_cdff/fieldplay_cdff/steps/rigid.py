@@ -40,7 +40,7 @@ def leaves_rotation_free(points: Array) -> bool:
 def robust_fit(
     source: Array, sink: Array, *, distance: float, rounds: int, random: np.random.Generator
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """sink_T_source (4, 4) that brings most points (n, 3) within a distance (m) of theirs, and which ones."""
+    """sink_T_source (4, 4) with most inliers of points (n, 3) within a distance (m), and the inliers."""
     picked = random.integers(len(source), size=(rounds, MIN_PAIRS))
     candidate = rigid_fit(source[picked], sink[picked])
     errors = np.linalg.norm(transform_points(candidate, source[None]) - sink, axis=-1)

@@ -101,7 +101,7 @@ class Step:
 
     dfn: ClassVar[str]
     implementation: ClassVar[str]
-    keeps_state: ClassVar[bool] = False  # so that a circle of connections may run through it
+    keeps_state: ClassVar[bool] = False  # so that a cycle of connections may run through it
     gives_later: ClassVar[bool] = False  # its output goes through the chain with the next set of inputs
     optional: ClassVar[tuple[str, ...]] = ()  # inputs that may be missing
     files: ClassVar[Mapping[str, str]] = {}  # parameters that a chain must set, as GROUP.NAME, with their meaning

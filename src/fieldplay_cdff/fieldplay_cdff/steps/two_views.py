@@ -180,7 +180,7 @@ class FundamentalMatrixRansac(Step):
 class EssentialMatrixDecomposition(Step):
     """The pose of the second camera in the first, with a shift of length 1: the scale is unknown.
 
-    Of four solutions that with most of the points in front of both cameras, and more than half of them.
+    Of four solutions the one with most points in front of both cameras, and more than half of them.
     """
 
     camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left", "SecondCameraMatrix": "left"}

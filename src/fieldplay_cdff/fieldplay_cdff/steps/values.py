@@ -173,7 +173,7 @@ class Octree:
 class ElevationGrid:
     """Heights in square cells (rows, columns), rows along y; the corner of row 0, column 0 is at x_m, y_m.
 
-    NaN and a count of 0 are where nothing was seen. `deviation` is that of all heights of a cell from their mean.
+    Empty cells are NaN with a count of 0. `deviation` is that of all heights of a cell from their mean.
     """
 
     x_m: float

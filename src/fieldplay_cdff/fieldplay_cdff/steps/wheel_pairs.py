@@ -47,7 +47,7 @@ class DepthImage(NamedTuple):
     matrix: Array
 
     def point(self, pixel: Array) -> Array | None:
-        """The point (3,) in m at a pixel u v, by the middle of the depths about it; nothing where none is known."""
+        """The point (3,) in m at a pixel u v, by the median of the depths about it; None where none is known."""
         column, row = (round(float(value)) for value in pixel)
         near = self.depths[max(row - 1, 0) : max(row + 2, 0), max(column - 1, 0) : max(column + 2, 0)]
         known = near[np.isfinite(near) & (near > 0)]

@@ -156,7 +156,7 @@ class KeyframeEdge:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeFrame:
-    """A pair that is not kept: when it was taken, and where it was seen from a keyframe (4, 4)."""
+    """A pair that is not a keyframe: when it was taken, and its pose relative to a keyframe (4, 4)."""
 
     stamp_ns: int
     keyframe: int

@@ -194,7 +194,7 @@ class PairMatcher:
             key: as `see` gave it.
             left: rectified image (h, w), uint8.
             right: the same of the right camera.
-            guess: key_T_left (4, 4); a wrong one has too few points that support it.
+            guess: key_T_left (4, 4); a wrong one has too few inliers.
             others: known matches, which are used in addition.
 
         Returns:
@@ -376,7 +376,7 @@ def equalize_brightness(source: Grey, sink: Grey) -> Grey:
 
 
 def project_points(pixels: Array, points: Array, step: Array, matrix: Array) -> Array:
-    """Where points are seen after a step.
+    """Predict the pixels of points after a motion.
 
     Args:
         pixels: of the points before it (n, 2), which are returned where a point is not known or too far off.
@@ -447,7 +447,7 @@ def pose_from_points(
 ) -> PointPose | None:
     """The pose of a camera by points and their pixels.
 
-    The one with which most of random samples agree (RANSAC), then the best of all that agree with it.
+    The pose with most inliers of random samples (RANSAC), then the best of all inliers.
 
     Args:
         points: (n, 3), in any frame.

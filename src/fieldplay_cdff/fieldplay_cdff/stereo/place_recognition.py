@@ -196,7 +196,7 @@ def _alike(first: Codes, second: Codes, ratio: float) -> tuple[NDArray[np.intp],
 
 
 def _is_seen(matrix: Array, points: Array, pixels: Array, error_px: float) -> NDArray[np.bool_]:
-    """Which of points (n, 3) before a camera are seen at pixels (n, 2)."""
+    """Which of points (n, 3) before a camera project to pixels (n, 2)."""
     depth = np.maximum(points[:, 2:], NEAREST_M)
     seen = points[:, :2] / depth * matrix[[0, 1], [0, 1]] + matrix[:2, 2]
     return np.asarray((points[:, 2] > NEAREST_M) & (np.linalg.norm(seen - pixels, axis=1) <= error_px), np.bool_)

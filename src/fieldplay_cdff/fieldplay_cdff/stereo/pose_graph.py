@@ -35,7 +35,7 @@ class Costly(Protocol):
 
 
 class Dampings(NamedTuple):
-    """The damping at first, the least and the most of it."""
+    """The initial damping, its minimum and its maximum."""
 
     first: float
     least: float

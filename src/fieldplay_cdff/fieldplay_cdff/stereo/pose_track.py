@@ -95,7 +95,7 @@ class TrackOutcome(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """Where the last known pair was, seen from the key pair, and its velocity about the axes of the camera.
+    """The pose of the last known pair in the key pair, and its velocity about the axes of the camera.
 
     Both are a rotation vector and a shift (6,), `rates` in rad/s and m/s.
     """
@@ -319,7 +319,7 @@ def covariance_in_parent(pose: Array, covariance: Array) -> Array:
 
 
 def expected_pose(motion: Motion, stamp_ns: int, maximum_s: float) -> Array:
-    """key_T_left (4, 4) at a time, if it goes on as it did, for so many seconds at most."""
+    """key_T_left (4, 4) at a time, predicted at constant velocity, for so many seconds at most."""
     seconds = max(0.0, min((stamp_ns - motion.stamp_ns) / NS_PER_S, maximum_s))
     position, step = (transform_from_vectors(each[:3], each[3:]) for each in (motion.position, motion.rates * PART_S))
     return np.asarray(position @ repeat_step(step, seconds / PART_S))

@@ -85,7 +85,7 @@ class DisparityRange:
     """Disparities of a pair, measured on a small copy of it, in px of the full images.
 
     Args:
-        median: the middle one.
+        median: the median disparity.
         high: the largest that enough pixels have.
         fraction: of all pixels that have a disparity.
     """

@@ -64,7 +64,7 @@ class CarrySettings(DriftSettings):
     turn_per_root_rad: float = parameter("TurnPerRoot", 0.001)
     metres_per_turn: float = parameter("MetresPerTurn", AUTO, rover=0.5)
     gap_speed_m_s: float = parameter("GapSpeed", AUTO, rover=0.3)
-    pairs_of_gap: int = parameter("FailuresOfGap", 3)  # that failed in a row, after which the pose is only a guess
+    pairs_of_gap: int = parameter("FailuresOfGap", 3)  # that failed in a row, after which the pose is only predicted
     maximum_deviations: float = parameter("MaximumDeviations", 8.0)  # by which a view may differ from it
 
 
@@ -72,7 +72,7 @@ class CarrySettings(DriftSettings):
 class PlaceSettings:
     """When a place is recognised, and how it constrains the map."""
 
-    candidates: int = parameter("Candidates", 3)  # that look most alike
+    candidates: int = parameter("Candidates", 3)  # most similar keyframes
     neighbours: int = parameter("Neighbours", 3)  # near the candidate, which have to agree
     neighbour_shift_m: float = parameter("NeighbourShift", AUTO, rover=1.2)
     neighbour_turn_rad: float = parameter("NeighbourTurn", 0.6)
@@ -81,9 +81,7 @@ class PlaceSettings:
     edges: int = parameter("Edges", 3)  # of a loop closure
     recent_keyframes: int = parameter("RecentKeyframes", 10)  # which are excluded from place recognition
     recent_path_m: float = parameter("RecentWay", AUTO, rover=3.0)
-    drift_m: float = parameter(
-        "DriftShift", AUTO, rover=0.3
-    )  # more than this, and a fraction of the path, no odometry drifts
+    drift_m: float = parameter("DriftShift", AUTO, rover=0.3)  # maximum drift: this, plus a fraction of the path
     drift_fraction: float = parameter("DriftShare", 0.05)
     drift_rad: float = parameter("DriftTurn", 0.1)
     drift_rad_per_m: float = parameter("DriftTurnPerMetre", AUTO, rover=0.01, power=-1.0)
@@ -97,7 +95,7 @@ class KeyframeSettings:
 
     shift_m: float = parameter("Shift", AUTO, rover=0.4)
     turn_rad: float = parameter("Turn", 0.2)
-    retry_after_pairs: int = parameter("RetryAfter", 4)  # where too little is to be seen
+    retry_after_pairs: int = parameter("RetryAfter", 4)  # if there are too few features
     maximum_keyframes: int = parameter("MaximumKeyframes", 1000)
     recent_kept: int = parameter("RecentKept", 20)  # that are not dropped where there are too many
     maximum_frames: int = parameter("MaximumFrames", 50000)  # of the trajectory, between keyframes
@@ -241,7 +239,7 @@ class KeyframeTracker:
         return self._carry.covariance_of_gap(gap_s)
 
     def _relocate(self, number: int, seen: LoopCandidate, odometry: Array | None, stamp_ns: int) -> None:
-        """Be where a keyframe is seen from."""
+        """Set the pose by a recognised keyframe."""
         self._reference, self._pose, self._known = number, seen.pose, seen.covariance
         self._last, self._known_ns = odometry, stamp_ns
 
@@ -257,7 +255,7 @@ class KeyframeTracker:
         return sighting(self._map.keyframes[number].view, view, self._map.camera, self._map.size, self._sightings)
 
     def _alike(self, view: View, skipped: frozenset[int]) -> list[int]:
-        """The keyframes that look most like a view."""
+        """The keyframes that are most similar to a view."""
         assert self._map is not None
         scores = self._index.scores(view, len(self._map))
         candidates = sorted((number for number in scores if number not in skipped), key=lambda n: (-scores[n], n))
@@ -296,7 +294,7 @@ class KeyframeTracker:
         return agreeing if len(agreeing) > 1 else {}
 
     def _is_consistent(self, pose: Array, known: Array, seen: LoopCandidate) -> bool:
-        """Whether what is seen lies where it may be by what is known."""
+        """Whether an observed pose is plausible by the current estimate."""
         difference = inverse_from_transform(pose) @ seen.pose
         off = np.concatenate([difference[:3, 3], vector_from_rotation(difference[:3, :3])])
         whole = known + seen.covariance

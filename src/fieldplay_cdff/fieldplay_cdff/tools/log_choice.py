@@ -90,11 +90,11 @@ def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(streams)) if names else list(log.streams)
 
 
-# Which streams of a log feed a chain.
+# The streams of a log that are inputs of a chain.
 
 
 def feeds_of_log(log: Log, description: Description, arguments: Sequence[str]) -> dict[str, InputFeed]:
-    """The feeds by input, of words as PORT=STREAM and by names: leftImage is fed by /unit/left/image.
+    """The streams by input, from texts as PORT=STREAM and from names: leftImage is fed by /unit/left/image.
 
     UsageError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
     """

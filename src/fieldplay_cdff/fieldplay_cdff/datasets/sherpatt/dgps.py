@@ -29,7 +29,7 @@ MIN_UP = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """The axes of the unit's poses, and how that is known."""
+    """The axes of the GNSS poses, and their source."""
 
     name: str
     why: str

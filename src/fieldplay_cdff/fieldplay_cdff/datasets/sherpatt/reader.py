@@ -120,7 +120,7 @@ class _Opening:
         }
 
     def _rotate_stream(self, item: BuiltStream) -> BuiltStream:
-        """Convert the satellite unit's poses to the map's axes."""
+        """Convert the GNSS poses to the map's axes."""
         if item.spec.id != UNIT or not isinstance(item.stream, RecordStream):
             return item
         names = self._archive.spec.constants["sources"][ODOMETRY]

@@ -1,4 +1,4 @@
-"""The frames of settings that hang on the rover's: their transforms are made a forest, without doubles and loops."""
+"""The frames of settings that are connected to the rover's; their transforms become a forest without loops."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
