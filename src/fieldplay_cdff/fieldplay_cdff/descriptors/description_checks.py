@@ -117,7 +117,7 @@ def _no_port(name: str, owner: str, names: Collection[str], *, side: str) -> str
 
 
 def _port_hint(name: str, names: Collection[str]) -> str:
-    """What may be meant; ports of early versions start with in and out, as inPose."""
+    """Suggestions for a name; ports of early versions start with in and out, as inPose."""
     bare = [each for each in names if name.lower() in (f"{prefix}{each}".lower() for prefix in PREFIXES)]
     return f": did you mean {bare[0]}?" if bare else _hint(name, names)
 

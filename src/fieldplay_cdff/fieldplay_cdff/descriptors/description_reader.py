@@ -153,7 +153,7 @@ class YamlValue(NamedTuple):
 
     @property
     def form(self) -> str:
-        """What it is, for a message."""
+        """A description of the value for a message."""
         if isinstance(self.node, yaml.MappingNode):
             return "a map"
         if isinstance(self.node, yaml.SequenceNode):
@@ -468,7 +468,7 @@ def _port(value: YamlValue, fields: Fields) -> Port:
 
 
 def _product(fields: Fields) -> ProductMark | None:
-    """How an output is kept: its kind alone, or a map."""
+    """Parse the product options of an output: its kind alone, or a map."""
     if "product" not in fields:
         return None
     value = fields["product"]

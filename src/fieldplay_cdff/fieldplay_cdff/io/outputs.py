@@ -74,7 +74,7 @@ class OutTopics:
         return {**topics, TF: ON_TF.type} if self.tf and has_pose else topics
 
     def topic(self, port: str) -> str:
-        """Where a port's messages go."""
+        """Return the topic of a port."""
         return f"{self.prefix}/{NAMES.get(port, port)}"
 
     def _closures(self, port: str) -> str:
@@ -215,7 +215,7 @@ def _heights(grid: ElevationGrid) -> records.Pixels:
 
 
 def metadata_bytes(grid: ElevationGrid, stamp_ns: int) -> bytes:
-    """Where a grid lies: the corner of its first cell, and how large it and its cells are."""
+    """The geometry of a grid: the corner of its first cell, the grid's size and the cell size."""
     data, rows = layout_of(METADATA, {}).rows(1)
     rows["map_load_time.sec"], rows["map_load_time.nanosec"] = divmod(stamp_ns, NS_PER_S)
     rows["height"], rows["width"] = grid.mean.shape

@@ -55,7 +55,7 @@ class UnusableInputError(ArchiveError):
 
 
 def reason_of(error: ArchiveError) -> str:
-    """Why an input is refused, in a word."""
+    """Return the reason why an input is refused, in a word."""
     return error.reason if isinstance(error, UnusableInputError) else DAMAGED
 
 
@@ -225,7 +225,7 @@ class PortSource:
 
     @property
     def side(self) -> str:
-        """Which camera of a pair it is; "" where it is none."""
+        """Return the side of a pair that the camera is; "" if it is none."""
         if self.kind != FRAME:
             return ""
         name = self.port.lower()

@@ -87,11 +87,11 @@ class Bits:
 
 
 class PackedKind(Protocol):
-    """What may be packed."""
+    """A type that can be decoded."""
 
     @property
     def most_bits(self) -> int | None:
-        """How many bits a value takes at most."""
+        """Maximum size of a value in bits."""
 
     def read(self, bits: Bits) -> Any:
         """A value; BitsError where the bits are none."""
@@ -387,7 +387,7 @@ def _size(match: re.Match[str]) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Packing:
-    """How the samples of a stream are packed: their kind, and its forms."""
+    """The packing of the samples of a stream: their kind, and its forms."""
 
     kind: str
     forms: tuple[PackedForm, ...]
@@ -422,7 +422,7 @@ class Packing:
 
 
 def packing_of(type_name: str, sample: Any) -> Packing | None:
-    """How the samples of a stream are packed, by one of them; None where they are not, or their type is not defined."""
+    """Return the packing of a stream from one of its samples; None if it is not packed, or its type is not defined."""
     if kind_of(type_name, sample) != BITS or _part(sample, METHOD) != UNALIGNED_PER:
         return None
     kind = canonical_type(str(_part(sample, TYPE)))

@@ -100,7 +100,7 @@ class FileWindow:
         return data
 
     def mark(self, offset: int) -> None:
-        """What lies before is not needed any more."""
+        """Release the bytes before an offset."""
         self._mark = offset
         while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= offset:
             self._buffered_bytes -= len(self._chunks.pop(0)[1])
@@ -290,7 +290,7 @@ def array_of(values: "array[int]") -> Int64Array:
 
 
 def cache_folder() -> Path:
-    """Where indexes are kept."""
+    """Return the folder of the indexes."""
     own = os.environ.get("FIELDPLAY_CACHE")
     if own:
         return Path(own)

@@ -209,14 +209,14 @@ class ColumnRuns:
         self.offset = start + size * fitting
 
     def _fitting(self, rows: np.ndarray[Any, np.dtype[np.uint8]]) -> int:
-        """How many rows (n, size) from the first on are of its form."""
+        """Count the rows (n, size) from the first on that have its form."""
         if self._form is None or not self._form.fitting(rows[:1]):
             self._form = form_of(rows[0].tobytes())
         return self._form.fitting(rows) if self._form is not None else 0
 
 
 class _ScanError(Exception):
-    """Where and why a log cannot be read on."""
+    """The position and the reason at which a log becomes unreadable."""
 
 
 def index_of_log(file: BinaryIO, moved: Callable[[int], None]) -> FileIndex:

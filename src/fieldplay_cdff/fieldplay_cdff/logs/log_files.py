@@ -122,7 +122,7 @@ class InflatedFile(io.RawIOBase):
 
     @property
     def source_position(self) -> int:
-        """How far the packed file is read, in bytes."""
+        """Return the read position in the packed file, in bytes."""
         return self._file.tell()
 
     def readable(self) -> bool:

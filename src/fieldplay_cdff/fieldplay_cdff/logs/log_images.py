@@ -67,7 +67,7 @@ def points_from_depth_map(sample: Any, stamp_ns: int, ns_per_unit: int) -> Point
 
 
 def earliest_offset_ns(sample: Any, stamp_ns: int, ns_per_unit: int) -> int:
-    """How long after the stamp the first point was measured; negative where it was before."""
+    """Return the time from the stamp to the first point; negative if the point was measured before."""
     times = _timestamps(sample)
     return int(times.min()) * ns_per_unit - stamp_ns if len(times) else 0
 
@@ -301,7 +301,7 @@ def _bytes(shape: FrameShape) -> bytes:
 
 
 def encoding_of(shape: FrameShape) -> str:
-    """What sensor_msgs calls these pixels."""
+    """Return the encoding in the terms of sensor_msgs."""
     kind, bits = shape.kind, 8 * KINDS[shape.kind].itemsize
     if kind in ("8u", "16u"):
         if shape.mode in COLOURS and CHANNELS[shape.mode] == shape.channels:

@@ -205,7 +205,7 @@ class TimedRows:
 
 
 def mean_bytes(part: StreamPart) -> int:
-    """How many bytes a sample of a flattened log has, about."""
+    """Return the approximate size of a sample of a flattened log, in bytes."""
     total = sum(column.end - int(column.begins[0]) for column in part.columns.values() if len(column.begins))
     return total // max(len(part), 1)
 
@@ -286,7 +286,7 @@ class LogStream(TimedRows):
         yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MAX_BYTES, side="right")))
 
     def sample_location(self, row: int) -> DefectLocation:
-        """Where a sample is, for a message."""
+        """Return the location of a sample for a message."""
         (rows,) = self._part_rows(row, row + 1)
         file, part = self.parts[rows.part_index]
         byte = None if part.columns else int(self._offsets(rows)[0])
@@ -337,7 +337,7 @@ class LogStream(TimedRows):
         return rows_of_columns(part, low, high, self._read(file)) if is_one else None
 
     def extents(self, start: int, end: int) -> Iterator[Extent]:
-        """Where rows lie, file by file."""
+        """Return the locations of rows, file by file."""
         for rows in self._part_rows(start, end):
             file, part = self.parts[rows.part_index]
             row = int(self._first_rows[rows.part_index])
@@ -345,12 +345,12 @@ class LogStream(TimedRows):
             yield Extent(file, row + rows.low, row + rows.high, where)
 
     def sizes(self, start: int, end: int) -> Int64Array:
-        """How many bytes each sample (n,) has; of a flattened log, about."""
+        """Return the size of each sample (n,) in bytes; approximate for a flattened log."""
         parts = [np.diff(self._offsets(rows)) for rows in self._part_rows(start, end)]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def byte_count(self, start: int = 0, end: int | None = None) -> int:
-        """How many bytes some samples have, all by default."""
+        """Return the size of some samples in bytes, all by default."""
         extents = map(self._extent, self._part_rows(start, len(self) if end is None else end))
         return sum(stop - first for first, stop in extents)
 

@@ -42,7 +42,7 @@ class RowsInOrder(Protocol):
     """Rows (n, k) that were sorted; safe to read from several threads."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of rows."""
 
     def rows(self, start: int, end: int) -> Numbers:
         """Those of begin <= index < end."""

@@ -164,7 +164,7 @@ class _Vector(NamedTuple):
 
 
 def _first_vector(data: bytes, start: int) -> _Vector | None:
-    """How an item is laid out that is a list of floats, or a map with one; None if it is another thing."""
+    """Return the layout of an item that is a list of floats, or a map with one; None if it is another thing."""
     offset = start
     if data[offset : offset + 1] == bytes((MAP + 1,)) and TEXT <= data[offset + 1] <= TEXT_END:
         offset += 2 + data[offset + 1] - TEXT
@@ -286,7 +286,7 @@ class Template:
     tree: Any
 
     def fitting(self, rows: Bytes) -> int:
-        """How many of the rows (n, size), from the first on, fit."""
+        """Count the rows (n, size), from the first on, that fit."""
         bytes_of_item = np.frombuffer(self.data, np.uint8)
         if rows.shape[1] != len(bytes_of_item):
             return 0
@@ -392,7 +392,7 @@ class _Walk:
 
 
 def _single() -> NDArray[np.bool_]:
-    """Which first bytes (256,) are items of their own: small numbers, nothing, false and true."""
+    """Return which first bytes (256,) are complete items: small numbers, nil, false and true."""
     single = np.zeros(256, bool)
     single[: LARGEST_SMALL + 1] = single[FIRST_NEGATIVE:] = True
     single[[NOTHING, FALSE, TRUE]] = True
@@ -414,7 +414,7 @@ class ItemForm:
     singles: NDArray[np.intp]
 
     def fitting(self, rows: Bytes) -> int:
-        """How many of the rows (n, size), from the first on, are of this form."""
+        """Count the rows (n, size), from the first on, that have this form."""
         if rows.shape[1] != len(self.data):
             return 0
         other = (rows[:, self.heads] != self.data[self.heads]).any(axis=1)

@@ -268,7 +268,7 @@ def plain_topic(name: str, side: str = "") -> str:
 
 
 def info_topic(topic: str) -> str:
-    """Where the information of a camera goes out."""
+    """Return the camera_info topic of an image topic."""
     folder = topic.rpartition("/")[0]
     return f"{folder}/camera_info" if folder else "camera_info"
 
@@ -513,7 +513,7 @@ def _image_stream(
 
 
 def _unplayed_message(log: LogStream, first: Any) -> str:
-    """Why a stream is not published."""
+    """Return the reason why a stream is not published."""
     kind = log.type or "a type that the log does not name"
     if not len(log):
         return f"{log.name} ({kind}) has no samples"

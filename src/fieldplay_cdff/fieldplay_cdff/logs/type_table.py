@@ -386,7 +386,7 @@ def _blocks(first: Floats, second: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampleType:
-    """How samples of a kind are known, and what becomes of them.
+    """Recognition and conversion of the samples of a kind.
 
     `names` are those of the type in all spellings, without capitals, underscores and hyphens (where none are given,
     the kind's own). Samples of other types are known by their `fields`: all those of one of the texts, | between

@@ -76,7 +76,7 @@ def root_t_frame(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
 
 
 def frame_t_root(edges: Sequence[Edge], frame: str) -> Array:
-    """Where the root of the static tree is in a frame."""
+    """Return the pose of the static tree's root in a frame."""
     return inverse_from_transform(_transform_to_root(edges, frame)[1])
 
 

@@ -69,7 +69,7 @@ def bindings(
 
 @dataclass(frozen=True, kw_only=True)
 class FusionPart:
-    """Which part of the data runs, and what else is written."""
+    """The time range and topics of a run, and its additional outputs."""
 
     start_s: float = 0.0
     duration_s: float | None = None

@@ -1,4 +1,4 @@
-"""Where the scene of a run is in a frame of the recording, such as map, so that products of several runs compare."""
+"""The pose of a run's scene in a frame of the recording, such as map, so that products of several runs compare."""
 
 from collections.abc import Callable
 

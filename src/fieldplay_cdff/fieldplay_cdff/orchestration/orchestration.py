@@ -251,7 +251,7 @@ class Preference:
             self._bad_s = now_s
 
     def decide(self, now_s: float) -> str:
-        """Why the choice is another now; "" where it is not."""
+        """Update the selection and return the reason for a change; "" if there is none."""
         policy = self.policy
         if not self.is_fallen_back:
             if now_s - self._good_s < policy.seconds:
@@ -272,7 +272,7 @@ class Preference:
 
     @property
     def requested(self) -> dict[str, bool]:
-        """Which of both pipelines are to be active."""
+        """Return which of both pipelines are to be active."""
         policy = self.policy
         return {policy.prefer: not self.is_fallen_back or policy.keep, policy.fallback: self.is_fallen_back}
 

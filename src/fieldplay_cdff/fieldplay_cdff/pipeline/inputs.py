@@ -33,7 +33,7 @@ class Arrival(NamedTuple):
 
 
 class SyncedInputs(NamedTuple):
-    """What belongs together, by port; its stamp, and when the first of it came.
+    """A set of inputs by port; its stamp, and the arrival time of its first input.
 
     Held inputs trigger nothing. `jumped` is true after a jump of the clock. A set that cannot be used has
     no values, and the reason in `refused`.
@@ -120,7 +120,7 @@ class PairedInputs:
         return [SyncedInputs({}, stamp_ns, time.monotonic(), refused=reason)]
 
     def finish(self) -> list[SyncedInputs]:
-        """What belongs together, now that nothing more comes; the rest is dropped."""
+        """Return the remaining complete sets at the end of the inputs; the rest is dropped."""
         sets = self._sets(is_end=True)
         for port, waiting in self.waiting.items():
             self._drop(port, waiting)

@@ -1,4 +1,4 @@
-"""How much memory of the process a piece of work takes, by what Linux counts: no tracing slows the work down."""
+"""Memory that a task of the process takes, as Linux counts it, without the overhead of tracing."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How a pipeline runs on live topics: options for the parameters of the node, the launch files and the command."""
+"""Options of a pipeline on live topics: for the parameters of the node, the launch files and the command."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple

@@ -95,7 +95,7 @@ class PipelineStopped(UserError):
 
 
 class PipelineOutput(NamedTuple):
-    """What came out of a port, with the stamp of the inputs."""
+    """An output of a port, with the stamp of the inputs."""
 
     port: str
     value: Any
@@ -129,7 +129,7 @@ class Call(NamedTuple):
 
 @dataclass
 class Activation:
-    """What one set of inputs brings about: values by where they came from, those that are new with it."""
+    """The values of one set of inputs, by their source, and which are new."""
 
     stamp_ns: int
     at_s: float

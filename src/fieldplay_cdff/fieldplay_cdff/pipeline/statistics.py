@@ -72,7 +72,7 @@ class StepStatistics:
         self.memory_growth += memory[1]
 
     def gave(self, outputs: Mapping[str, Any]) -> None:
-        """What came out of a call."""
+        """Count the size of the outputs of a call."""
         for port, value in outputs.items():
             self.bytes[port] = self.bytes.get(port, 0) + size_of(value)
 

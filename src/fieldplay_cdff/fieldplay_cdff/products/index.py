@@ -147,7 +147,7 @@ class ProductIndex:
         return product
 
     def move(self, id_: int, locations: Sequence[Location]) -> None:
-        """Where a product lies now, in the same part."""
+        """Update the location of a product in the same part."""
         self._database.execute("UPDATE products SET places = ? WHERE id = ?", (json.dumps(locations), id_))
 
     def parts(self) -> dict[str, KnownPart]:
@@ -244,7 +244,7 @@ class ProductIndex:
             raise UsageError(f"places in {len(keys)} frames do not compare: {shown}\n{advice}")
 
     def kinds(self) -> dict[str, int]:
-        """How many products there are of each kind."""
+        """Count the products of each kind."""
         with self._database_errors():
             return dict(self._database.execute("SELECT kind, count(*) FROM products GROUP BY kind ORDER BY kind"))
 
@@ -262,7 +262,7 @@ class ProductIndex:
 
 
 def _condition(query: ProductQuery, *, with_places: bool = True) -> tuple[str, list[object]]:
-    """What SQLite is to find, and the values in it."""
+    """Return the SQL condition and its values."""
     conditions: list[tuple[str, Sequence[object]]] = [("1", ())]
     for column, requested in (("id", query.ids), ("kind", query.kinds)):
         if requested:

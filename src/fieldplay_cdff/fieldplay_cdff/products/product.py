@@ -46,7 +46,7 @@ class SensorPose:
 
 @dataclass(frozen=True, kw_only=True)
 class FrameLink:
-    """Where a frame is in another one, which is its parent: position in m, orientation as x y z w."""
+    """The pose of a frame in its parent: position in m, orientation as x y z w."""
 
     parent: str
     child: str
@@ -72,7 +72,7 @@ class FrameLink:
 
 @dataclass(frozen=True, kw_only=True)
 class Producer:
-    """What made a product: the pipeline, its implementation, a digest of how its steps are set, our version."""
+    """The origin of a product: the pipeline, its implementation, a digest of its parameters, our version."""
 
     dfpc: str
     implementation: str
@@ -82,7 +82,7 @@ class Producer:
 
 @dataclass(frozen=True, kw_only=True)
 class InputSpan:
-    """What went into a product at one input: its topic, and the first and last stamp since the last of its kind."""
+    """An input of a product: its topic, and the first and last stamp since the previous product of its kind."""
 
     topic: str
     first_ns: int

@@ -66,7 +66,7 @@ class OutputSet:
 
 @dataclass(frozen=True, kw_only=True)
 class Anchor:
-    """Where a camera was in a known frame at a time, which a chain of frames needs.
+    """The pose of a camera in a known frame at a time, which a chain of frames needs.
 
     `root` is the frame, such as map, `root_t_camera` (4, 4) the camera in it; `world` identifies that map.
     """

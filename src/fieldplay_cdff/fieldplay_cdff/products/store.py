@@ -457,7 +457,7 @@ class ProductStore:
 
     @property
     def kinds(self) -> Counter[str]:
-        """How many products there are of each kind."""
+        """Count the products of each kind."""
         return Counter(self._index.kinds())
 
     def messages(self, id_: int) -> list[TypedMessage]:

@@ -87,7 +87,7 @@ class Assembly(Step):
         raise NotImplementedError
 
     def alone(self, cloud: Cloud) -> Cloud:
-        """What becomes of a cloud that there is nothing to merge with."""
+        """Handle a cloud without another one to merge with."""
         return cloud
 
 

@@ -58,7 +58,7 @@ def usable(features: Features3D) -> Features3D:
 
 
 class DescribedMatch(Step):
-    """Where features of a model lie among those of a scene."""
+    """The pose of a model's features among those of a scene."""
 
     def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
         source, sink = usable(sourceFeatures), usable(sinkFeatures)

@@ -48,7 +48,7 @@ class Orb(Step):
 
 
 def features_of(points: Sequence[Any], descriptors: Any) -> Features2D:
-    """What OpenCV found."""
+    """Convert OpenCV's keypoints and descriptors."""
     return Features2D(
         points=np.array([point.pt for point in points], np.float64).reshape(-1, 2),
         descriptors=np.zeros((0, 0), np.uint8) if descriptors is None else descriptors,
@@ -247,5 +247,5 @@ def _with_descriptors(features: Features2D, port: str) -> Features2D:
 
 
 def _first_of_each(points: Array) -> NDArray[np.intp]:
-    """Which of points (n, 2) were not there before."""
+    """Return which of points (n, 2) are new."""
     return np.sort(np.unique(points, axis=0, return_index=True)[1])

@@ -72,7 +72,7 @@ def _step_s(before_ns: int, now_ns: int) -> float:
 
 @implements("KFPrediction")
 class KalmanPredictor(Step):
-    """Where a body will be at a time. Without a state it may be anywhere."""
+    """Predicts the state of a body at a time. Without a state it may be anywhere."""
 
     optional = ("previousState",)
 
@@ -309,7 +309,7 @@ class LidarBasedTracking(Step):
 
 @implements("PoseOfState")
 class PoseOfState(Step):
-    """Where a body is, of a state of it."""
+    """Outputs the pose of a body's state."""
 
     def process(self, *, state: State) -> Ports:
         return {"pose": transform_from_vectors(state.values[:3], state.values[3:MEASURED])}

@@ -49,7 +49,7 @@ def pair_features(
 
 
 class Descriptor3D(Step):
-    """What describes points of a cloud by others within a radius, and their normals."""
+    """The base class of descriptors of points from the normals of others within a radius."""
 
     optional: ClassVar[tuple[str, ...]] = ("normals",)
 

@@ -147,7 +147,7 @@ class CannyEdgeDetection(Step):
 
 @implements("ImageFiltering")
 class DerivativeEdgeDetection(Step):
-    """How much grey values change to the right or downwards, without the sign, in 8 bits."""
+    """The absolute gradient of grey values to the right or downwards, in 8 bits."""
 
     def process(self, *, image: Frame) -> Ports:
         options, kernel = self.general, self.settings["ConvolutionParameters"]

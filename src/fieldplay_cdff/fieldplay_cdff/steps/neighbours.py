@@ -1,4 +1,4 @@
-"""What points of a cloud have about them: neighbours, cells, surfaces."""
+"""Neighbourhoods in point clouds: neighbours, cells, surfaces."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -110,7 +110,7 @@ def sums_of(values: Array, indices: Indices, starts: Indices) -> Array:
 
 
 class Neighbourhood(NamedTuple):
-    """Which points of a cloud lie within a radius of each other."""
+    """Edges between points of a cloud within a radius of each other."""
 
     pairs: sparse.csr_matrix  # of each two one
     counts: Indices  # how many lie about each point, itself too

@@ -46,7 +46,7 @@ class Sights(NamedTuple):
 
 
 class Misses(NamedTuple):
-    """By how much pixels are missed, in pixels where the points are certain, and how that changes with the pose."""
+    """Reprojection errors, in pixels for points without uncertainty, and their derivatives by the pose."""
 
     errors: Array  # (.., n, 2), of deviation 1
     slopes: Array  # (.., n, 2, 3), by the point in the camera
@@ -196,12 +196,12 @@ class StereoPnpSolver(Step):
         return {"camera": inverse_from_transform(pose), "success": True, "quality": agreeing / count}
 
     def _chance(self, sights: Sights, pose: Array, agreeing: int) -> float:
-        """The logarithm of how many such poses chance gives: wrong matches lie anywhere on their epipolar lines."""
+        """The log of the expected number of such poses by chance: wrong matches lie anywhere on epipolar lines."""
         wide = 2 * self.general["OutlierThreshold"] * float(np.mean(misses(sights, pose).reach))
         return log_chance(agreeing, len(sights.points), min(wide / (2 * sights.matrix[0, 2]), 1.0))
 
     def _sights(self, points: Array, pixels: Array) -> Sights:
-        """What is known, and how certain it is."""
+        """Return the known points with their uncertainty."""
         known = np.isfinite(points).all(axis=1) & np.isfinite(pixels).all(axis=1) & (points[:, 2] > NEAREST_M)
         matrix, options = matrix_of(self.settings["CameraMatrix"]), self.general
         points = points[known]

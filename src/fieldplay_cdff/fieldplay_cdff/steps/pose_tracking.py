@@ -92,7 +92,7 @@ class ComposePose(Step):
 
 @implements("MotionExpectation")
 class ConstantMotion(Step):
-    """Where it is by now, if it goes on as it did; for some seconds only."""
+    """Predicts the pose at constant velocity, for some seconds only."""
 
     def process(self, *, trigger: Frame, motion: State) -> Ports:
         own = Motion(motion.values[:6], motion.values[6:], motion.stamp_ns)

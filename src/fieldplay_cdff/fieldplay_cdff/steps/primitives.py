@@ -30,7 +30,7 @@ def contours_of(binary: NDArray[np.uint8], least_area: float) -> list[Contour]:
 
 
 def unlikeness(first: Contour, second: Contour) -> float:
-    """By how much two outlines differ, whatever their size, position and direction: 0 are alike (Hu's moments)."""
+    """Return the difference of two contours in shape, whatever their size, position and direction (Hu's moments)."""
     return float(cv2.matchShapes(first, second, cv2.CONTOURS_MATCH_I1, 0.0))
 
 

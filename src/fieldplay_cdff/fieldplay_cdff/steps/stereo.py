@@ -210,11 +210,11 @@ class Reconstruction(Step):
         self._missing = intervals_of(found, images[0].shape[1]) if found.high > largest + SLACK_PX else 0
 
     def make_matcher(self) -> Matcher:
-        """What finds the disparities."""
+        """Create the disparity matcher."""
         raise NotImplementedError
 
     def common(self) -> dict[str, int]:
-        """What both matchers are set with, by OpenCV's names."""
+        """Return the common parameters of both matchers, by OpenCV's names."""
         options, blocks = self.settings["Disparities"], self.settings["BlocksMatching"]
         if options["UseMaximumDifference"] and options["MaximumDifference"] < 0:
             raise UsageError(f"{self.implementation}: expected a MaximumDifference, got {options['MaximumDifference']}")

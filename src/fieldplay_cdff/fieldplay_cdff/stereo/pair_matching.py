@@ -51,7 +51,7 @@ MATCHES_PARAMETER = "PerspectiveNPoint.MinimumMatches"
 
 @dataclass(frozen=True, kw_only=True)
 class CornerSettings:
-    """Which corners are taken: the strongest, none nearer to a stronger one than a distance."""
+    """Selection of corners: the strongest, none nearer to a stronger one than a distance."""
 
     maximum_count: int = parameter("MaxFeaturesNumber", 500)
     quality: float = parameter("Quality", 0.01)  # of the weakest, as a fraction of the strongest
@@ -62,7 +62,7 @@ class CornerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowSettings:
-    """How points are followed from one image into another (Lucas-Kanade, forward and backward)."""
+    """Tracking of points from one image to another (Lucas-Kanade, forward and backward)."""
 
     window_px: int = parameter("WindowSize", 21)
     fine_window_px: int = parameter("FineWindowSize", 0)  # in which the position is refined at last; 0: not at all
@@ -74,7 +74,7 @@ class FlowSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TriangulationSettings:
-    """Which matches of a rectified pair have a point."""
+    """Conditions for the triangulation of matches of a rectified pair."""
 
     minimum_disparity_px: float = parameter("MinimumDisparity", 0.5)
     maximum_row_error_px: float = parameter("MaximumRowError", 1.0)
@@ -82,7 +82,7 @@ class TriangulationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PnpSettings:
-    """How the pose of a camera is found by points and their pixels: RANSAC, then all that agree."""
+    """Pose estimation from points and their pixels: RANSAC, then all inliers."""
 
     outlier_threshold_px: float = parameter("OutlierThreshold", 2.0)
     confidence: float = parameter("Confidence", 0.999)
@@ -92,7 +92,7 @@ class PnpSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MatchSettings:
-    """How pairs are compared, part by part."""
+    """All settings for the comparison of pairs."""
 
     corners: CornerSettings = parameter("Corners", CornerSettings())
     stereo: FlowSettings = parameter(
@@ -350,7 +350,7 @@ def track_flow(
 
 
 def refine_flow(source: Grey, sink: Grey, points: Array, sinks: Array, window: int) -> Array:
-    """Where points (n, 2) are in the sink, from where they are about (n, 2), by a small window.
+    """Refine positions (n, 2) in the sink, from approximate ones (n, 2), by a small window.
 
     A large window finds a point again, but averages over a surface that is not parallel to the image: on the ground
     ahead of a camera that moves it is off by some tenths of a pixel, always to the same side.

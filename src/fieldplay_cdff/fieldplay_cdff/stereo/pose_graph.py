@@ -25,7 +25,7 @@ Rows = NDArray[np.intp]
 
 
 class Costly(Protocol):
-    """What costs something as it is, and less after a good step."""
+    """A state with a cost that a good step reduces."""
 
     cost: float
 
@@ -95,7 +95,7 @@ def deviations_of_edges(poses: Array, edges: GraphEdges) -> Array:
 
 
 def covariance_of_pose(poses: Array, edges: GraphEdges, row: int) -> Array:
-    """How well a pose is known, as a covariance (6, 6) in its own frame; 0 of the first, by which all are meant."""
+    """Return the covariance (6, 6) of a pose in its own frame; 0 of the first, which is the reference."""
     if row == 0:
         return np.zeros((6, 6))
     factors = splu(_Graph(poses, edges, np.inf).normal()[0])

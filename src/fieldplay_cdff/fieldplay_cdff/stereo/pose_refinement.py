@@ -38,7 +38,7 @@ UNKNOWN_PX = 1e3  # deviation of a disparity that was not measured
 
 @dataclass(frozen=True, kw_only=True)
 class RefinementSettings:
-    """How a motion is refined, and how far the calibration may be off."""
+    """Settings of the refinement of a motion, and of the calibration error."""
 
     enabled: bool = parameter("Enabled", True)  # false: the motion is that of PnP in the left image
     pixel_deviation: float = parameter("PixelDeviation", 0.3)  # px, of a followed point
@@ -87,11 +87,11 @@ class DisparityCorrection:
 
     @property
     def offset_deviation_px(self) -> float:
-        """How well the offset is known, px."""
+        """Return the standard deviation of the offset, px."""
         return float(np.sqrt(np.linalg.inv(self.information)[0, 0])) if self.is_applied else 0.0
 
     def basis(self, pixels: Array) -> Array:
-        """By how much each part counts (n, 2) at pixels (n, 2) of an image."""
+        """Return the weight of each part (n, 2) at pixels (n, 2) of an image."""
         return correction_basis(pixels, self._camera)
 
     def at(self, pixels: Array) -> Array:
@@ -107,7 +107,7 @@ class DisparityCorrection:
 
 
 def correction_basis(pixels: Array, camera: StereoCamera) -> Array:
-    """By how much offset and radial part of a correction count (n, 2) at pixels (n, 2) of an image."""
+    """Return the weights of offset and radial part of a correction (n, 2) at pixels (n, 2) of an image."""
     across = (pixels[:, 0] - camera.center_x) / camera.center_x
     return np.column_stack([np.ones(len(pixels)), across**2])
 

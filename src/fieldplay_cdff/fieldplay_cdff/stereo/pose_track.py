@@ -54,7 +54,7 @@ class TrackSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DriftSettings:
-    """How far an odometry may be off: by deviations that grow with the root of the path length, and with gaps."""
+    """The drift of an odometry: deviations that grow with the root of the path length, and with gaps."""
 
     shift_per_root_m: float = parameter("ShiftPerRoot", 0.006)  # after a metre
     turn_per_root_rad: float = parameter("TurnPerRoot", 0.003)
@@ -77,7 +77,7 @@ class DriftSettings:
 
 
 class TrackOutcome(NamedTuple):
-    """What came of a pair.
+    """The result of a pair.
 
     Args:
         pose: scene_T_left (4, 4), none where it is not known.
@@ -183,7 +183,7 @@ class PoseTrack:
 
     @property
     def motion(self) -> Motion | None:
-        """How it moves, as far as that is predicted; none before the first key pair."""
+        """Return the predicted velocity; None before the first key pair."""
         if self._key is None:
             return None
         speed, rates = self._period_ns / NS_PER_S, np.zeros(6)
@@ -197,7 +197,7 @@ class PoseTrack:
         return bool(np.linalg.norm(new[:3, 3]) < (own.kept_within_m or 0) and _angle(new) < own.kept_within_rad)
 
     def _outlier(self, pose: Array, quality: float | None) -> Refusal | None:
-        """Why a pose is implausible; None where it is plausible."""
+        """Return the reason why a pose is implausible; None if it is plausible."""
         if not np.isfinite(pose).all():
             return Refusal(reason=Reason.AMBIGUOUS, detail="the pose is not finite")
         own, pairs = self._settings, max(self._pairs, 1)
@@ -215,7 +215,7 @@ class PoseTrack:
 
     @property
     def _pairs(self) -> float:
-        """How many periods ago the last pair was that is known."""
+        """Return how many periods ago the last known pair was."""
         since_ns = self._now_ns - self._last_ns
         return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
 
@@ -235,7 +235,7 @@ class PoseTrack:
 
 
 class StepUncertainty(NamedTuple):
-    """How well a motion from the key pair is known.
+    """The uncertainty of a motion from the key pair.
 
     Args:
         covariance: of the motion (6, 6), about the axes of its end, from the residuals.
@@ -247,7 +247,7 @@ class StepUncertainty(NamedTuple):
 
 
 class DriftingCovariance:
-    """How far the poses of a trajectory may be off by now; where it was restarted, the gap is in it, too."""
+    """The uncertainty of the poses of a trajectory so far; where it was restarted, the gap is included."""
 
     def __init__(self, drift: DriftSettings) -> None:
         self._drift = drift

@@ -66,7 +66,7 @@ def motion_limits(depth_m: float, period_s: float) -> Values:
 
 
 def map_scale(depth_m: float) -> float:
-    """By how much lengths of a map of keyframes are larger than those of a rover, which sees the ground 1.8 m away.
+    """Return the ratio of map lengths to those of a rover, which sees the ground 1.8 m away.
 
     Args:
         depth_m: median depth of the points of the first keyframe.
@@ -116,7 +116,7 @@ def measure_disparities(left: Grey, right: Grey) -> DisparityRange | None:
 
 
 def intervals_of(disparities: DisparityRange, width: int) -> int:
-    """How many disparities are to be searched, a multiple of 16, at most half of an image's width in px."""
+    """Return the number of disparities to search, a multiple of 16, at most half of an image's width in px."""
     intervals = INTERVALS * ceil((disparities.high * MARGIN + 1) / INTERVALS)
     return min(intervals, INTERVALS * max(1, width // 2 // INTERVALS))
 

@@ -1,4 +1,4 @@
-"""Why a pair of images has no result: a closed list of reasons, each with the parameter that would help.
+"""Reasons why a pair of images has no result: a closed list, each with the parameter that would help.
 
 A refusal names the parameter as `Group.Name` of the step that refused, and the value with which that pair would have
 been accepted, where there is such a value. A run counts refusals by their reason.
@@ -43,7 +43,7 @@ FEWEST_MATCHES = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why a pair was refused.
+    """The reason why a pair was refused.
 
     Args:
         reason: of the closed list.

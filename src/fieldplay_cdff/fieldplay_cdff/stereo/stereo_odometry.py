@@ -178,14 +178,14 @@ class StereoOdometry:
         self._chosen_depth_m = self._chosen_depth_m or self._depth_m
 
     def _step_uncertainty(self, match: KeyMatch) -> StepUncertainty | None:
-        """How well a refined motion is known; None of one that is not refined."""
+        """Return the uncertainty of a refined motion; None for one that is not refined."""
         if match.refined is None or self._key is None:
             return None
         factor = self.settings.refinement.residual_factor
         return StepUncertainty(factor**2 * match.refined.covariance, self._scale_deviation())
 
     def _scale_deviation(self) -> float:
-        """By how much all lengths may be off, as the offset of the disparities is known."""
+        """Return the relative error of all lengths, from the uncertainty of the disparity offset."""
         assert self._key is not None
         disparities = self._key.disparities[np.isfinite(self._key.disparities)]
         near = np.percentile(disparities, 75) if len(disparities) else 1.0
@@ -212,7 +212,7 @@ class StereoOdometry:
 
 
 def _few_points(corners: int, points: int) -> Refusal:
-    """Why a pair has too few points."""
+    """Return the reason why a pair has too few points."""
     if points > corners / 2:
         return Refusal(reason=Reason.FEW_CORNERS, parameter="Corners.MaxFeaturesNumber")
     return Refusal(reason=Reason.FEW_DISPARITIES, detail=f"{points} of {corners} corners are in the right image")

@@ -201,7 +201,7 @@ class KeyframeTracker:
         )
 
     def _refusal(self, odometry: Array | None) -> Refusal:
-        """Why the last pair has no pose."""
+        """Return the reason why the last pair has no pose."""
         return Refusal(reason=Reason.NO_RESULT if odometry is None else Reason.FEW_CORNERS)
 
     def _update(self, left: Grey, right: Grey, stamp_ns: int, odometry: Array | None) -> Array | None:
@@ -233,7 +233,7 @@ class KeyframeTracker:
         self._moved_m += moved_m
 
     def _gap(self, stamp_ns: int) -> Array:
-        """By how much the pose may be wrong (6, 6) after a gap: as far as the camera can have gone."""
+        """Return the covariance (6, 6) of the pose after a gap: as far as the camera can have moved."""
         gap_s = (stamp_ns - self._known_ns) / NS_PER_S
         self._moved_m += self._carry.gap_speed_m_s * gap_s
         return self._carry.covariance_of_gap(gap_s)

@@ -31,7 +31,7 @@ MAX_ITEMS = (1 << 32) - 1  # of a list
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """Which samples are taken: indexes or times, the end not included; an empty word is no limit.
+    """The selection of samples: indexes or times, the end excluded; an empty text is no limit.
 
     Indexes count in each stream, times are those of logging.
     """

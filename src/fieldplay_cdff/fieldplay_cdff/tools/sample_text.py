@@ -89,7 +89,7 @@ def _samples(stream: LogStream, first: int, last: int, *, report: Report) -> lis
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How deep maps are shown, and how many items of a list."""
+    """The maximum depth of maps, and the maximum number of items of a list, in the output."""
 
     depth: int = 8
     items: int = 16
@@ -114,7 +114,7 @@ def row_of(stream: LogStream, *, index: int | None, time_ns: int | None) -> int:
 
 
 def _nearest(stream: LogStream, rows: tuple[int, int], time_ns: int) -> tuple[int, int] | None:
-    """How far from a time the nearest of some samples is, and its row; None where none has a time."""
+    """Return the distance of the nearest sample from a time, and its row; None if none has a time."""
     own_ns = stream.own_ns(*rows)
     times = np.where(own_ns == NO_TIME, stream.logged_ns(*rows), own_ns)
     known = np.flatnonzero(times != NO_TIME)
@@ -223,7 +223,7 @@ def _is_nothing(numbers: "np.ndarray[Any, Any]") -> bool:
 
 
 def _short_array(values: "np.ndarray[Any, Any]", limits: Limits) -> str:
-    """How many numbers, in what range, how many of them are none, and the first."""
+    """Return how many numbers there are, their range, how many are NaN, and the first."""
     shape = " x ".join(map(str, values.shape))
     if values.dtype.kind not in "iuf":
         return f"{shape} items"

@@ -160,7 +160,7 @@ def dfpc_scaffold(
 
 
 def _package_files(package: str, dfns: list[Description], doc: str, names: Iterable[str]) -> dict[str, str]:
-    """What both kinds of packages have."""
+    """Return the common files of both kinds of packages."""
     if not NAME.fullmatch(package) or keyword.iskeyword(package):
         raise UsageError(f"--package {package}: expected small letters, digits and _, starting with a letter")
     modules = [package_name(dfn.name) for dfn in dfns]

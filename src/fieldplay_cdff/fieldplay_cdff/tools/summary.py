@@ -129,7 +129,7 @@ def times_of(blocks: Iterable[Stamps]) -> TimeSummary | None:
 
 
 def _lag_s(stream: LogStream, rows: tuple[int, int]) -> float | None:
-    """How much later than taken samples were logged, the median; None where no sample has both times."""
+    """Return the median delay from taking to logging of samples; None where no sample has both times."""
     lags = in_order((_lags(stream, *part) for part in stream.ranges(*rows)), 1)
     middle = lags.rows((len(lags) - 1) // 2, len(lags) // 2 + 1)
     return float(middle.mean()) / NS_PER_S if len(lags) else None
@@ -143,7 +143,7 @@ def _lags(stream: LogStream, start: int, end: int) -> Stamps:
 
 
 def dialect_of(stream: LogStream) -> str:
-    """Which of the forms of these logs a stream has, in words."""
+    """Return the form that a stream has of those of these logs, as text."""
     if any(part.columns for _, part in stream.parts):
         return "Rock, flattened"
     if stream.packing is not None:

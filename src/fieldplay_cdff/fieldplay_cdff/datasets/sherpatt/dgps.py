@@ -135,7 +135,7 @@ def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[n
 
 
 def _count_between(log: LogStream, start: int, end: int, *, limits: tuple[int, int]) -> int:
-    """How many of some rows were taken between two times; those of most blocks are known without being read."""
+    """Count the rows between two times; most blocks are counted without being read."""
     blocks = log.blocks[slice(*np.searchsorted(log.first_rows, [start, end]))]
     is_complete = int(blocks["known"].sum()) == end - start
     if is_complete and bool(((blocks["low"] >= limits[0]) & (blocks["high"] <= limits[1])).all()):

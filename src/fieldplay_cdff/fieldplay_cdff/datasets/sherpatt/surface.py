@@ -41,7 +41,7 @@ AHEAD = np.array([1.0, 0.0, 0.0])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Surface:
-    """Which pixels of a file are taken, and where they lie in the map.
+    """The selected pixels of a file, and their positions in the map.
 
     `map_from_pixel` (2, 3): x and y of (column, row, 1), counted from the outer corner; `height_m` is where z is 0.
     """

@@ -105,7 +105,7 @@ def _notes(description: Description, chain: ProcessingChain) -> list[str]:
 
 
 def colour_of(type_name: str) -> str:
-    """What kind of data a type is, as in the legend."""
+    """Return the kind of data of a type, as in the legend."""
     plain = type_name.lower()
     return next((kind for word, kind in TYPE_WORDS.items() if word in plain), OTHER)
 

@@ -114,7 +114,7 @@ class Box:
         return ((), ()) if self.is_outer else (self.left, self.right)
 
     def port_height(self, row: int) -> float:
-        """How far below the box's top a port is."""
+        """Return the distance of a port from the box's top."""
         return self.height / 2 if self.is_outer else self.head + ROW * (row + 0.5)
 
 

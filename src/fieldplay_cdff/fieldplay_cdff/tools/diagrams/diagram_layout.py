@@ -128,7 +128,7 @@ def _by_barycentre(layer: list[int], other: list[int], segments: Sequence[Segmen
 
 
 def crossings(order: Sequence[Sequence[int]], segments: Sequence[Segment]) -> int:
-    """How many pairs of edges cross, those at ports of one node among them."""
+    """Count the pairs of edges that cross, those at ports of one node among them."""
     position = {node: (layer, index) for layer, nodes in enumerate(order) for index, node in enumerate(nodes)}
     by_layer: dict[int, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
     for segment in segments:
