@@ -37,7 +37,7 @@ class TypedMessage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SensorPose:
-    """Where the sensor was in the product's frame: position in m, orientation as x y z w, covariance (36) as in ROS."""
+    """The sensor's pose in the product's frame: position in m, orientation as x y z w, covariance (36) as in ROS."""
 
     position: tuple[float, ...]
     orientation: tuple[float, ...]

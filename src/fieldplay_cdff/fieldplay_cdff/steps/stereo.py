@@ -251,7 +251,7 @@ class Reconstruction(Step):
         return {"pointcloud": voxel_means(cloud, self.leaf_m) if self.leaf_m and len(cloud) else cloud}
 
     def _judge(self, depths: NDArray[np.float32], is_known: Mask, is_near: Mask) -> Refusal | None:
-        """Why the cloud of a pair is not to be believed: disparities out of range, too few, or none within limits."""
+        """Return why a pair's cloud is implausible: disparities out of range, too few, or none within limits."""
         if self._missing:
             detail = f"disparities up to {self._missing} px, {self.values[INTERVALS]} are searched"
             return Refusal(
