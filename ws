@@ -210,7 +210,7 @@ constraint_files() { # one line each
   fi
 }
 
-BUILT=(-name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv')
+BUILT=(-name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv' -o -name '*.c')
 
 # All that setup rests on, at once: where nothing of it has changed since setup was done, there is nothing to look at.
 whole_print() (
@@ -230,7 +230,7 @@ whole_print() (
 package_print() ( # DIR
   cd -- "$1"
   {
-    find -L . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
+    find -L . -name __pycache__ -prune -o -type f ! -name '*.so' -print | LC_ALL=C sort
     find -L . -type f \( "${BUILT[@]}" \) -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
   } | sha256sum
 )

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 def publish(
     function: int,
+    acknowledged: int,
     publishers: NDArray[np.uint64],
-    unacknowledged: NDArray[np.int64],
-    limit: NDArray[np.int64],
+    counters: NDArray[np.int64],
     feeds: NDArray[np.int32],
     messages: Sequence[bytes | memoryview],
     due_ns: NDArray[np.int64],

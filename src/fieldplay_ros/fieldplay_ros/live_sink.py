@@ -41,6 +41,7 @@ except ImportError:  # built without a compiler, or for another system than Linu
     _timed_publish = None  # type: ignore[assignment]
 
 LIBRARY, FUNCTION = "librcl.so", "rcl_publish_serialized_message"
+ACKNOWLEDGED = "rcl_publisher_wait_for_all_acked"
 Send = Callable[[bytes], None]
 SendLarge = Callable[[bytes | memoryview], None]
 TIME = struct.Struct("<iI")
@@ -56,7 +57,7 @@ SLICE_S = 0.05  # Python handles signals only between the waits of ROS
 DONE, INTERRUPTED = 0, 1  # why publishing a schedule ends
 PATIENCE_S = 5.0  # how long a subscriber may take to acknowledge before playing goes on without it
 NOTICED_S = 0.1  # a wait that is worth a line
-ASKS = 16  # so often at most it is asked for acknowledgements while a history of this depth fills
+UNACKNOWLEDGED, ASK_FROM, DEPTH, WAIT_AT = range(4)  # what the counters of a history are
 LEAD_NS = 100_000_000  # so long before they are due messages are handed to what publishes them at their times
 
 
@@ -71,8 +72,8 @@ class ReliableHistory:
         publisher: The publisher.
         depth: How many messages its history keeps; 0 where nothing can be overwritten.
         notify: Called with the topic and the seconds of a wait that was long, and whether it ended in vain.
-        counters: (2,) The messages since all were acknowledged, and how many there may be before it is asked again;
-            shared with what publishes a schedule.
+        counters: (4,) The messages since all were acknowledged; from how many on that is asked; how many the history
+            keeps; and at how many of them playing waits. Shared with what publishes a schedule.
     """
 
     def __init__(
@@ -82,10 +83,9 @@ class ReliableHistory:
         notify: Callable[[str, float, bool], None],
         counters: NDArray[np.int64] | None = None,
     ) -> None:
-        self._publisher, self._depth, self._notify = publisher, depth, notify
-        self._counters = np.zeros(2, np.int64) if counters is None else counters
-        self._counters[:] = 0, max(depth // 2, 1) if depth else sys.maxsize
-        self._is_hanging = False
+        self._publisher, self._notify = publisher, notify
+        self._counters = np.zeros(4, np.int64) if counters is None else counters
+        self._counters[:] = (0, max(depth // 2, 1), depth, depth) if depth else (0, *[sys.maxsize] * 3)
         self.waits = 0
 
     def reserve(self, is_cancelled: Callable[[], bool]) -> None:
@@ -93,28 +93,25 @@ class ReliableHistory:
 
         A subscriber that acknowledges nothing for 5 s is waited for again only after it has caught up.
         """
-        if self._counters[0] >= self._counters[1]:
+        if self._counters[UNACKNOWLEDGED] >= self._counters[ASK_FROM]:
             self._make_room(is_cancelled)
-        self._counters[0] += 1
+        self._counters[UNACKNOWLEDGED] += 1
 
     def _make_room(self, is_cancelled: Callable[[], bool]) -> None:
         if self._is_acknowledged(AT_ONCE):
             self._forget()
-        elif self._counters[0] >= self._depth and not self._is_hanging:
+        elif self._counters[UNACKNOWLEDGED] >= self._counters[WAIT_AT]:
             self._wait(is_cancelled)
-        elif self._counters[0] < self._depth:
-            self._counters[1] = min(self._counters[0] + max(self._depth // ASKS, 1), self._depth)
 
     def _is_acknowledged(self, timeout: Duration) -> bool:
         try:
             return bool(self._publisher.wait_for_all_acked(timeout))
         except RuntimeError:  # a middleware without acknowledgements is not asked again
-            self._depth = 0
+            self._counters[1:] = sys.maxsize
             return True
 
     def _forget(self) -> None:
-        self._counters[:] = 0, max(self._depth // 2, 1) if self._depth else sys.maxsize
-        self._is_hanging = False
+        self._counters[UNACKNOWLEDGED], self._counters[WAIT_AT] = 0, self._counters[DEPTH]
 
     def _wait(self, is_cancelled: Callable[[], bool]) -> None:
         begin = time.monotonic()
@@ -124,10 +121,11 @@ class ReliableHistory:
                 break
         if is_taken:
             self._forget()
-        self._is_hanging = not is_taken
+        else:
+            self._counters[WAIT_AT] = sys.maxsize  # until it has caught up
         waited_s = time.monotonic() - begin
         if waited_s >= NOTICED_S and not is_cancelled():
-            self._notify(self._publisher.topic_name, waited_s, self._is_hanging)
+            self._notify(self._publisher.topic_name, waited_s, not is_taken)
 
 
 # Messages handed to the middleware as the bytes that they are, the large ones while other threads go on.
@@ -193,12 +191,12 @@ class ScheduleThread:
 
     Args:
         publishers: The publishers, by feed.
-        counters: (2, feeds) Those of their histories.
+        counters: (4, feeds) Those of their histories.
     """
 
     def __init__(self, publishers: Sequence[Publisher], counters: NDArray[np.int64]) -> None:
-        function = ctypes.CDLL(LIBRARY)[FUNCTION]
-        self._function = ctypes.cast(function, ctypes.c_void_p).value or 0
+        library = ctypes.CDLL(LIBRARY)
+        self._functions = [ctypes.cast(library[name], ctypes.c_void_p).value or 0 for name in (FUNCTION, ACKNOWLEDGED)]
         self._publishers, self._counters = publishers, counters
         self._state = np.zeros(2, np.int64)  # whether it is interrupted, and how many messages have left
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -237,12 +235,12 @@ class ScheduleThread:
         """
         if not len(self._pointers):
             self._pointers = np.array([publisher.handle.pointer for publisher in self._publishers], np.uint64)
-        unacknowledged, limit = self._counters
+        publish, acknowledged = self._functions
         return _timed_publish.publish(
-            self._function,
+            publish,
+            acknowledged,
             self._pointers,
-            unacknowledged,
-            limit,
+            self._counters,
             schedule.feeds,
             schedule.data,
             schedule.due_ns,
@@ -279,7 +277,7 @@ class RosPublisherSink(Sink):
         self._volatile = [publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.static]
         self._clock = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1)) if with_clock else None
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
-        counters = np.zeros((2, len(feeds)), np.int64)
+        counters = np.zeros((4, len(feeds)), np.int64)
         self._histories = [
             ReliableHistory(publisher, _kept(publisher), self._log_wait, counters[:, feed])
             for feed, publisher in enumerate(self._publishers)

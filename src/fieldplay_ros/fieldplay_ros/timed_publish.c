@@ -23,12 +23,14 @@ typedef struct { /* rcl_serialized_message_t, with rcutils_allocator_t: nothing 
 } serialized_message;
 
 typedef int (*publish_function)(void *publisher, const serialized_message *message, void *allocation);
+typedef int (*acknowledged_function)(void *publisher, int64_t timeout_ns);
 
 typedef struct {
   publish_function publish;
-  const uint64_t *publishers;    /* by feed */
-  int64_t *unacknowledged;       /* by feed: messages since all were acknowledged */
-  const int64_t *limit;          /* by feed: of these, before Python has to ask */
+  acknowledged_function acknowledged;
+  const uint64_t *publishers;     /* by feed */
+  int64_t *counters;              /* of the histories, a row of them for each of what follows */
+  Py_ssize_t feeds_count;
   const int32_t *feeds;          /* by message */
   const int64_t *due_ns;         /* by message, on the monotonic clock */
   Py_buffer *data;               /* by message */
@@ -56,17 +58,33 @@ static int64_t wait_until(int64_t due_ns, const schedule *plan) {
   }
 }
 
+/* The rows of `counters`: messages since all were acknowledged; from how many of them on that is asked; how many the
+ * history keeps; and at how many Python has to wait. */
+enum counter { UNACKNOWLEDGED, ASK_FROM, DEPTH, WAIT_AT };
+
+/* Whether a message of a feed overwrites nothing that a subscriber still needs. */
+static int has_room(const schedule *plan, int32_t feed) {
+  int64_t *row = plan->counters + feed;
+  Py_ssize_t count = plan->feeds_count;
+  if (row[UNACKNOWLEDGED * count] < row[ASK_FROM * count]) return 1;
+  if (plan->acknowledged((void *)(uintptr_t)plan->publishers[feed], 0) == 0) {
+    row[UNACKNOWLEDGED * count] = 0;
+    row[WAIT_AT * count] = row[DEPTH * count];
+  }
+  return row[UNACKNOWLEDGED * count] < row[WAIT_AT * count];
+}
+
 static enum reason run(schedule *plan, Py_ssize_t *index) {
   serialized_message message = {0};
   for (; *index < plan->count; ++*index) {
     int32_t feed = plan->feeds[*index];
     int64_t now_ns = wait_until(plan->due_ns[*index], plan);
     if (now_ns < 0) return INTERRUPTED;
-    if (plan->unacknowledged[feed] >= plan->limit[feed]) return HISTORY_FULL;
+    if (!has_room(plan, feed)) return HISTORY_FULL;
     message.buffer = plan->data[*index].buf;
     message.length = message.capacity = (size_t)plan->data[*index].len;
     if (plan->publish((void *)(uintptr_t)plan->publishers[feed], &message, NULL)) return FAILED;
-    plan->unacknowledged[feed]++;
+    plan->counters[UNACKNOWLEDGED * plan->feeds_count + feed]++;
     plan->lag_ns = now_ns > plan->due_ns[*index] ? now_ns - plan->due_ns[*index] : 0;
     if (plan->lag_ns > plan->largest_lag_ns) plan->largest_lag_ns = plan->lag_ns;
     plan->state[PROGRESS] = *index + 1;
@@ -75,14 +93,14 @@ static enum reason run(schedule *plan, Py_ssize_t *index) {
 }
 
 static PyObject *publish(PyObject *module, PyObject *args) {
-  unsigned long long function;
-  Py_buffer publishers, unacknowledged, limit, feeds, due_ns, state;
+  unsigned long long function, acknowledged;
+  Py_buffer publishers, counters, feeds, due_ns, state;
   PyObject *messages, *result = NULL;
   Py_ssize_t start;
   schedule plan = {0};
   (void)module;
-  if (!PyArg_ParseTuple(args, "Ky*w*y*y*Oy*w*in", &function, &publishers, &unacknowledged, &limit, &feeds, &messages,
-                        &due_ns, &state, &plan.wake, &start))
+  if (!PyArg_ParseTuple(args, "KKy*w*y*Oy*w*in", &function, &acknowledged, &publishers, &counters, &feeds,
+                        &messages, &due_ns, &state, &plan.wake, &start))
     return NULL;
   messages = PySequence_Fast(messages, "messages: expected a sequence");
   Py_ssize_t held = 0;
@@ -93,7 +111,7 @@ static PyObject *publish(PyObject *module, PyObject *args) {
   int fits = start >= 0 && start <= plan.count && state.len >= 2 * (Py_ssize_t)sizeof(int64_t) &&
              feeds.len == plan.count * (Py_ssize_t)sizeof(int32_t) &&
              due_ns.len == plan.count * (Py_ssize_t)sizeof(int64_t) &&
-             unacknowledged.len == publishers.len && limit.len == publishers.len;
+             counters.len == (WAIT_AT + 1) * publishers.len;
   for (Py_ssize_t index = 0; fits && index < plan.count; ++index)
     fits = plan.feeds[index] >= 0 && plan.feeds[index] < per_feed;
   if (!fits) {
@@ -108,9 +126,10 @@ static PyObject *publish(PyObject *module, PyObject *args) {
   for (; held < plan.count; ++held)
     if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(messages, held), &plan.data[held], PyBUF_SIMPLE)) goto release;
   plan.publish = (publish_function)(uintptr_t)function;
+  plan.acknowledged = (acknowledged_function)(uintptr_t)acknowledged;
+  plan.feeds_count = per_feed;
   plan.publishers = publishers.buf;
-  plan.unacknowledged = unacknowledged.buf;
-  plan.limit = limit.buf;
+  plan.counters = counters.buf;
   plan.due_ns = due_ns.buf;
   plan.state = state.buf;
   enum reason reason;
@@ -123,8 +142,7 @@ release:
   PyMem_Free(plan.data);
   Py_XDECREF(messages);
   PyBuffer_Release(&publishers);
-  PyBuffer_Release(&unacknowledged);
-  PyBuffer_Release(&limit);
+  PyBuffer_Release(&counters);
   PyBuffer_Release(&feeds);
   PyBuffer_Release(&due_ns);
   PyBuffer_Release(&state);
@@ -133,7 +151,7 @@ release:
 
 static PyMethodDef functions[] = {
     {"publish", publish, METH_VARARGS,
-     "publish(function, publishers, unacknowledged, limit, feeds, messages, due_ns, state, wake, start)\n\n"
+     "publish(function, acknowledged, publishers, counters, feeds, messages, due_ns, state, wake, start)\n\n"
      "Publish messages from start on, each at its time; return the index of the first that was not published,\n"
      "the reason (0 all are, 1 interrupted, 2 history full, 3 failed), and how late the last one and the latest\n"
      "one left, in ns."},

@@ -1,5 +1,6 @@
 """Messages are handed to the middleware as they are, and no history is overwritten before it is acknowledged."""
 
+import ctypes
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import time
 from collections.abc import Iterator
 from threading import Event, Thread, Timer
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -159,6 +161,7 @@ def test_middleware_without_acknowledgements_is_asked_once() -> None:
 
 
 MS = 1_000_000
+NEVER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)(lambda publisher, timeout_ns: 2)  # a timeout
 TOPICS = ("/first", "/second")
 
 
@@ -171,7 +174,7 @@ class ScheduleStage:
             self.recorder.subscribe(topic, "std_msgs/msg/UInt32")
         self.publishers = [self.recorder.node.create_publisher(UInt32, topic, 100) for topic in TOPICS]
         self.recorder.wait_for_graph(lambda: all(each.get_subscription_count() for each in self.publishers))
-        self.counters = np.array([[0, 0], [sys.maxsize, sys.maxsize]], np.int64)
+        self.counters = np.array([[0, 0], *[[sys.maxsize, sys.maxsize]] * 3], np.int64)
         thread = ScheduleThread.open(self.publishers, self.counters)
         assert thread is not None, "the extension is not built"
         self.thread = thread
@@ -227,13 +230,18 @@ def test_interrupted_schedule_ends_at_once_and_goes_on_from_there(stage: Schedul
 
 
 def test_schedule_ends_before_a_history_is_overwritten(stage: ScheduleStage) -> None:
-    stage.counters[1] = 2, 10
-    schedule = stage.schedule([0] * 8, from_ns=time.monotonic_ns())
-    stage.thread.prepare()
-    index, reason, *_ = stage.thread.publish(schedule, 0)
+    stage.counters[1:] = [[1, 10], [2, 20], [2, 20]]
+    with patch.object(
+        stage.thread, "_functions", [stage.thread._functions[0], ctypes.cast(NEVER, ctypes.c_void_p).value]
+    ):
+        index, reason, *_ = stage.thread.publish(stage.schedule([0] * 8, from_ns=time.monotonic_ns()), 0)
     assert index == 4  # the third message of the first topic
     assert reason not in (live_sink.DONE, live_sink.INTERRUPTED)
     assert stage.received(4) == [[0, 2], [1, 3]]
+    assert stage.publishers[0].wait_for_all_acked(live_sink.Duration(seconds=PATIENCE_S))
+    index, reason, *_ = stage.thread.publish(stage.schedule([0] * 8, from_ns=time.monotonic_ns()), 4)
+    assert stage.counters[0, 0] >= 1, "all were acknowledged, so it goes on"
+    assert index > 4
 
 
 @pytest.mark.parametrize(
