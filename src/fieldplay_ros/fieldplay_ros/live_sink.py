@@ -186,7 +186,7 @@ def sender_of_large(publisher: Publisher) -> SendLarge:
     return send
 
 
-class ScheduleThread:
+class SchedulePublisher:
     """Publishes schedules in C, at their times and without Python's lock.
 
     Args:
@@ -203,7 +203,7 @@ class ScheduleThread:
         self._pointers = np.zeros(0, np.uint64)
 
     @classmethod
-    def open(cls, publishers: Sequence[Publisher], counters: NDArray[np.int64]) -> "ScheduleThread | None":
+    def open(cls, publishers: Sequence[Publisher], counters: NDArray[np.int64]) -> "SchedulePublisher | None":
         """Make one; None where the extension was not built, or rcl is another than expected."""
         if _timed_publish is None:
             return None
@@ -282,33 +282,33 @@ class RosPublisherSink(Sink):
             ReliableHistory(publisher, _kept(publisher), self._log_wait, counters[:, feed])
             for feed, publisher in enumerate(self._publishers)
         ]
-        self._thread = ScheduleThread.open(self._publishers, counters) if is_scheduled else None
-        self.lead_ns = LEAD_NS if self._thread else 0
+        self._scheduler = SchedulePublisher.open(self._publishers, counters) if is_scheduled else None
+        self.lead_ns = LEAD_NS if self._scheduler else 0
         self._has_logged_wait = self._is_cancelled = False
 
     def close(self) -> None:
         """Release what is not the node's."""
-        if self._thread is not None:
-            self._thread.close()
+        if self._scheduler is not None:
+            self._scheduler.close()
 
     @property
     def progress(self) -> int:  # type: ignore[override]
-        return self._thread.progress if self._thread else 0
+        return self._scheduler.progress if self._scheduler else 0
 
     def prepare(self) -> None:
-        if self._thread is not None:
-            self._thread.prepare()
+        if self._scheduler is not None:
+            self._scheduler.prepare()
 
     def interrupt(self) -> None:
-        if self._thread is not None:
-            self._thread.interrupt()
+        if self._scheduler is not None:
+            self._scheduler.interrupt()
 
     def publish_schedule(self, schedule: Schedule) -> Published:
         """Publish in C, but those for which a subscriber has to acknowledge first, or that fail."""
-        assert self._thread is not None
+        assert self._scheduler is not None
         index = lag_ns = largest_ns = 0
         while index < len(schedule.data):
-            index, reason, lag_ns, largest = self._thread.publish(schedule, index)
+            index, reason, lag_ns, largest = self._scheduler.publish(schedule, index)
             largest_ns = max(largest_ns, largest)
             if reason in (DONE, INTERRUPTED):
                 break

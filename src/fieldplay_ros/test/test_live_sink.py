@@ -19,7 +19,7 @@ from std_msgs.msg import UInt32
 
 from fieldplay.player.playback import Schedule
 from fieldplay_ros import live_sink
-from fieldplay_ros.live_sink import ReliableHistory, ScheduleThread, sender_of, sender_of_large
+from fieldplay_ros.live_sink import ReliableHistory, SchedulePublisher, sender_of, sender_of_large
 from fieldplay_testing.nodes.node_stage import MEET_PATIENCE_S as PATIENCE_S
 from fieldplay_testing.nodes.node_stage import TopicRecorder
 
@@ -175,9 +175,9 @@ class ScheduleStage:
         self.publishers = [self.recorder.node.create_publisher(UInt32, topic, 100) for topic in TOPICS]
         self.recorder.wait_for_graph(lambda: all(each.get_subscription_count() for each in self.publishers))
         self.counters = np.array([[0, 0], *[[sys.maxsize, sys.maxsize]] * 3], np.int64)
-        thread = ScheduleThread.open(self.publishers, self.counters)
-        assert thread is not None, "the extension is not built"
-        self.thread = thread
+        scheduler = SchedulePublisher.open(self.publishers, self.counters)
+        assert scheduler is not None, "the extension is not built"
+        self.scheduler = scheduler
 
     def schedule(self, due_ms: list[int], *, from_ns: int) -> Schedule:
         """Numbers from 0 on, in turns on both topics; every third as a view."""
@@ -196,16 +196,16 @@ class ScheduleStage:
 def stage() -> Iterator[ScheduleStage]:
     made = ScheduleStage()
     yield made
-    made.thread.close()
+    made.scheduler.close()
     made.recorder.close()
 
 
 def test_schedule_is_published_at_its_times_as_rclpy_publishes_it(stage: ScheduleStage) -> None:
     begin_ns = time.monotonic_ns()
     schedule = stage.schedule([0, 0, 40, 40, 80], from_ns=begin_ns)
-    stage.thread.prepare()
-    index, reason, lag_ns, largest_lag_ns = stage.thread.publish(schedule, 0)
-    assert (index, reason, stage.thread.progress) == (5, live_sink.DONE, 5)
+    stage.scheduler.prepare()
+    index, reason, lag_ns, largest_lag_ns = stage.scheduler.publish(schedule, 0)
+    assert (index, reason, stage.scheduler.progress) == (5, live_sink.DONE, 5)
     assert time.monotonic_ns() - begin_ns >= 80 * MS - 50_000  # it waits for the last, which leaves 50 us early at most
     assert 0 <= lag_ns <= largest_lag_ns
     assert stage.counters[0].tolist() == [3, 2]
@@ -217,13 +217,13 @@ def test_schedule_is_published_at_its_times_as_rclpy_publishes_it(stage: Schedul
 
 def test_interrupted_schedule_ends_at_once_and_goes_on_from_there(stage: ScheduleStage) -> None:
     schedule = stage.schedule([0, 0, 0, 10_000_000], from_ns=time.monotonic_ns())
-    stage.thread.prepare()
-    Timer(0.05, stage.thread.interrupt).start()
-    assert stage.thread.publish(schedule, 0)[:2] == (3, live_sink.INTERRUPTED)  # else it takes hours
-    assert stage.thread.publish(schedule, 3)[:2] == (3, live_sink.INTERRUPTED)  # also when it came before
-    stage.thread.prepare()
+    stage.scheduler.prepare()
+    Timer(0.05, stage.scheduler.interrupt).start()
+    assert stage.scheduler.publish(schedule, 0)[:2] == (3, live_sink.INTERRUPTED)  # else it takes hours
+    assert stage.scheduler.publish(schedule, 3)[:2] == (3, live_sink.INTERRUPTED)  # also when it came before
+    stage.scheduler.prepare()
     late = stage.schedule([0, 0, 0, 0], from_ns=time.monotonic_ns() - 500 * MS)
-    index, reason, lag_ns, _ = stage.thread.publish(late, 3)
+    index, reason, lag_ns, _ = stage.scheduler.publish(late, 3)
     assert (index, reason) == (4, live_sink.DONE)
     assert lag_ns >= 500 * MS
     assert stage.received(4) == [[0, 2], [1, 3]]
@@ -232,14 +232,14 @@ def test_interrupted_schedule_ends_at_once_and_goes_on_from_there(stage: Schedul
 def test_schedule_ends_before_a_history_is_overwritten(stage: ScheduleStage) -> None:
     stage.counters[1:] = [[1, 10], [2, 20], [2, 20]]
     with patch.object(
-        stage.thread, "_functions", [stage.thread._functions[0], ctypes.cast(NEVER, ctypes.c_void_p).value]
+        stage.scheduler, "_functions", [stage.scheduler._functions[0], ctypes.cast(NEVER, ctypes.c_void_p).value]
     ):
-        index, reason, *_ = stage.thread.publish(stage.schedule([0] * 8, from_ns=time.monotonic_ns()), 0)
+        index, reason, *_ = stage.scheduler.publish(stage.schedule([0] * 8, from_ns=time.monotonic_ns()), 0)
     assert index == 4  # the third message of the first topic
     assert reason not in (live_sink.DONE, live_sink.INTERRUPTED)
     assert stage.received(4) == [[0, 2], [1, 3]]
     assert stage.publishers[0].wait_for_all_acked(live_sink.Duration(seconds=PATIENCE_S))
-    index, reason, *_ = stage.thread.publish(stage.schedule([0] * 8, from_ns=time.monotonic_ns()), 4)
+    index, reason, *_ = stage.scheduler.publish(stage.schedule([0] * 8, from_ns=time.monotonic_ns()), 4)
     assert stage.counters[0, 0] >= 1, "all were acknowledged, so it goes on"
     assert index > 4
 
@@ -251,4 +251,4 @@ def test_schedule_ends_before_a_history_is_overwritten(stage: ScheduleStage) -> 
 )
 def test_schedule_of_wrong_arrays_is_refused(stage: ScheduleStage, change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected arrays"):
-        stage.thread.publish(stage.schedule([0, 0], from_ns=0)._replace(**change), 0)
+        stage.scheduler.publish(stage.schedule([0, 0], from_ns=0)._replace(**change), 0)
