@@ -226,7 +226,8 @@ class SchedulePublisher:
     def interrupt(self) -> None:
         """Let publishing end now."""
         self._state[0] = 1
-        os.eventfd_write(self._wake, 1)
+        if self._wake >= 0:  # a signal may come when all is over
+            os.eventfd_write(self._wake, 1)
 
     def publish(self, schedule: Schedule, start: int) -> tuple[int, int, int, int]:
         """Publish from `start` on; the index of the first message that was not, why, the last lag and the largest.
@@ -250,7 +251,8 @@ class SchedulePublisher:
         )
 
     def close(self) -> None:
-        os.close(self._wake)
+        wake, self._wake = self._wake, -1
+        os.close(wake)
 
 
 class RosPublisherSink(Sink):

@@ -197,6 +197,7 @@ def stage() -> Iterator[ScheduleStage]:
     made = ScheduleStage()
     yield made
     made.scheduler.close()
+    made.scheduler.interrupt()  # also by a signal that comes when all is over
     made.recorder.close()
 
 
